@@ -547,6 +547,58 @@ class TestProposals(ReviewCase):
         self.screen.click(self.tab, f"reject:{number}")
         yield self.has("✓ app.py · +1 −2 · rejected · Qwen Code")
 
+    def test_what_comes_in_the_place_of_another_proposal_needs_a_second_of_its_own(self) -> Steps:
+        """The CLI proposes another text, which has as many lines."""
+        self.file.write_text(OLD)
+        (self.folder / "b.py").write_text(OLD * 5)
+        yield from self.begun()
+        (self.folder / "b.py").write_text(OLD.replace("line", "row") * 5)
+        yield from self.waits(1)
+        yield from self.propose("x = 1\n", self.folder / "a.py")  # which has the tab
+        yield from self.propose(text := OLD.replace("line 3\n", "line three\n"))
+        yield from self.review()
+        self.go_to("—")
+        yield self.has("▾ app.py   +1 −1  seen", "▾ b.py")
+        yield from self.done(self.cli.call("closeDiff", filePath=str(self.file), suppressNotification=True))
+        diff = yield from self.propose(text.replace("three", "thr33"))
+        yield self.has("▾ app.py   +1 −1", "line thr33")
+        yield 300
+        self.assertFalse(diff.attention.is_seen)
+        yield lambda: diff.attention.is_seen
+
+    def test_a_second_key_or_click_is_not_for_the_proposal_that_comes_to_the_caret(self) -> Steps:
+        self.file.write_text(OLD)
+        (self.folder / "b.py").write_text(OLD)
+        yield from self.propose(text := OLD.replace("line 3\n", "line three\n"))
+        second = yield from self.propose(text, self.folder / "b.py")
+        yield from self.review()
+        yield self.has("▾ app.py", "line three", "▾ b.py", "line three")
+        self.go_to("line 3")
+        self.press("primary+s", "primary+s")
+        yield self.has("✓ app.py")
+        self.press("primary+s")
+        self.screen.click(self.tab, f"accept:{second.review.number}")
+        self.assertEqual(len([said for said in self.screen.messages if "b.py has only just appeared" in said]), 2)
+        yield 200
+        self.assertEqual([told["filePath"] for _, told in self.cli.outcomes], [str(self.file)])
+        yield 1_000
+        self.press("primary+s")
+        yield lambda: len(self.cli.outcomes) == 2
+
+    def test_what_cannot_be_compared_is_not_seen_there(self) -> Steps:
+        self.set_setting("max_marked_lines", 3)
+        self.file.write_text(OLD)
+        diff = yield from self.propose(OLD.replace("line 3\n", "line three\n"))
+        yield from self.review()
+        yield self.has("▾ app.py   +0 −0  Over “max_marked_lines”")
+        yield 1_600
+        self.assertFalse(diff.attention.is_seen)
+        self.go_to("▾ app.py")
+        self.press("primary+s")
+        self.assertTrue(self.screen.said("Go to the changes of app.py"))
+        yield 200
+        self.assertEqual(self.cli.outcomes, [])
+
     def test_accept_is_refused_for_what_was_never_in_front(self) -> Steps:
         yield from self.proposed("".join(f"other {at}\n" for at in range(400)))
         self.screen.click(self.tab, f"accept:{self.diff.review.number}")

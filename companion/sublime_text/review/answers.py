@@ -31,6 +31,7 @@ SETTLED = 1.0
 """Seconds that what appeared by itself has to stay until it counts as seen, and a key, a save or a click answers it."""
 REJECTED_KEPT = 20
 """The number of rejected texts that can be reopened."""
+JUST_APPEARED = "The diff of {} has only just appeared. Try again in a second."
 LONGEST_NAME = 24
 """Characters of a file's name in a message that has several."""
 
@@ -205,7 +206,7 @@ class Answers:
         """Whether the diff may be answered now. If not, the person hears why."""
         attention, name = diff.attention, flat(diff.review.name, LONGEST_NAME)
         if by_key and attention.is_new:
-            why = f"The diff of {name} has only just appeared. Try again in a second."
+            why = JUST_APPEARED.format(name)
         elif attention.is_seen:
             return True
         elif attention.has_landed:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import sublime
 
+from ...chats.transcript.plain import flat
 from ...review.document import (
     Arrangement,
     Block,
@@ -35,6 +36,7 @@ from ..own_views import VIEWS
 from ..panels import say
 from ..style import ACCEPTS, COLOURS, REJECTS, SIGN_COLOURS
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible, select
+from .answers import JUST_APPEARED, LONGEST_NAME
 from .decisions import Decision, Lines, ReviewDecisions
 from .diff_marks import OUTLINED, add_lines, add_words
 from .diff_marks import Kind as DiffKind
@@ -88,7 +90,7 @@ NEAR = 400
 TICK = 100
 """Milliseconds between two looks at what is in sight, while the tab is on the screen: the editor tells of no scroll."""
 SETTLED = 1.0
-"""Seconds that lines have to be in front of the person to count as seen."""
+"""Seconds that lines have to be in front of the person to count as seen, or until what came by itself is answered."""
 _COMMANDS = {
     "next": ("review_go", {"to": "change"}),
     "previous": ("review_go", {"to": "change", "back": True}),
@@ -265,6 +267,10 @@ class ReviewTab:
         self._since = 0.0
         self._seen: dict[FileKey, tuple[str, set[int]]] = {}
         """The lines of proposals that were in front of the person, by the version."""
+        self._proposed: dict[FileKey, str] | None = None
+        """The proposals that are shown, with their versions; None before the first ones."""
+        self._came = 0.0
+        """When one of those came or went, by the monotonic clock; 0 if the person has moved since."""
         self._is_first = True
         """Whether the person was not led to the first change yet."""
         self._is_released = False
@@ -345,12 +351,30 @@ class ReviewTab:
             select(self.view, 0)
             self._go("change", 1)
         self._caret = [*self.view.sel()]
+        self._note_proposals()
         self._decorate(anew=True)
+
+    def _note_proposals(self) -> None:
+        """Where a proposal has come or gone, the second begins anew: other lines are in front of the person now."""
+        if self._feed.turns is None:
+            return
+        proposed = {
+            file.key: file.version
+            for turn in self._feed.turns
+            for file in turn.files
+            if file.key.back_end == "proposal"
+        }
+        known, self._proposed = self._proposed, proposed
+        if known is None or known == proposed:
+            return
+        self._in_sight = (0, -1)
+        if known.keys() != proposed.keys():
+            self._came = time.monotonic()
 
     def _belongs(self) -> _Place | None:
         """Where the caret is, or was before its lines went away; None if it has yet to be led to a change."""
         if self._caret != [*self.view.sel()]:  # the person has moved it
-            self._left, self._is_first = None, False
+            self._left, self._is_first, self._came = None, False, 0.0
         return self._left or (None if self._is_first else self._place())
 
     def _place(self) -> _Place | None:
@@ -477,7 +501,9 @@ class ReviewTab:
         """Note the lines of a block that are in sight. Returns whether all changes of its proposal were, just now."""
         file, body, row = self._blocks[at].file, self._blocks[at].body, self._rows[at]
         diff = self.feed.proposals.get(file.key) if file else None
-        if diff is None or file is None or body is None or diff.attention.is_seen or not self.feed.is_current(file):
+        if diff is None or file is None or diff.attention.is_seen or not self.feed.is_current(file):
+            return False
+        if body is None or not body.changes:  # they can't be shown here
             return False
         version, seen = self._seen.get(file.key, ("", set[int]()))
         lines = range(max(first - row - 1, 0), min(last - row, self._blocks[at].lines - 1))
@@ -709,16 +735,25 @@ class ReviewTab:
         # The second of waiting is for what has come by itself: the person has gone to it here.
         if what == "reject":
             self._diffs.answers.reject(diff)
+        elif not diff.attention.is_seen and self._has_just_come:
+            self._say(JUST_APPEARED.format(flat(diff.review.name, LONGEST_NAME)))
         elif diff.attention.is_seen or self._is_in_front(key):
             diff.attention.brought()
             self._diffs.answers.accept(diff)
         else:
-            self._say(f"Go to the changes of {diff.review.name} before you accept it.")
+            self._say(f"Go to the changes of {flat(diff.review.name, LONGEST_NAME)} before you accept it.")
+
+    @property
+    def _has_just_come(self) -> bool:
+        """Whether what is in sight came by itself: a key or a click may be meant for what was there before."""
+        return time.monotonic() - self._came < SETTLED and self._caret == [*self.view.sel()]
 
     def _is_in_front(self, key: FileKey) -> bool:
-        """Whether the caret is in the changes of a proposal, and all of them are in sight."""
+        """Whether all changes of a proposal are in sight."""
         at = next((at for at, block in enumerate(self._blocks) if block.key == key), None)
-        if at is None or (body := self._blocks[at].body) is None or not self._blocks[at].lines > body.lines:
+        if at is None or (body := self._blocks[at].body) is None:
+            return False
+        if not body.changes or self._blocks[at].lines <= body.lines:  # they can't be shown here, or are to be filled
             return False
         first, last = self._visible_rows()
         rows = [self._rows[at] + 1 + line for change in range(len(body.changes)) for line in body.lines_of(change)]
