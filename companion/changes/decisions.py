@@ -269,14 +269,19 @@ class Decisions:
         return True
 
     def _take_answer_back(self, window: WindowId, answered: Answered) -> None:
-        """A CLI has had its answer: the text of a rejected proposal comes back; an accepted one is not there yet."""
+        """A CLI has had its answer: the text of a rejected proposal comes back.
+
+        One that was accepted is not there yet. The decision before comes next, and this one once it is written.
+        """
         review = answered.review
-        self._reviews.take_answer(review)
-        self._roots.publish(window)
         if review.outcome == "accepted":
-            why = f"{review.owner.cli} was not seen to write {review.name}, so that can't be taken back."
+            self._reviews.pass_answer(answered)
+            self._roots.publish(window)
+            why = f"{review.owner.cli} was not seen to write {review.name}, so that can't be taken back yet."
             self._roots.editor.mention(why, window)
         else:
+            self._reviews.take_answer(review)
+            self._roots.publish(window)
             why = f"{review.owner.cli} was told that you reject its change of {review.name}. This is its text."
             self._roots.editor.keep_text(window, review.name, answered.text, why)
 

@@ -257,7 +257,7 @@ class Round:
         return is_persons
 
     def _part_renamed(self) -> None:
-        """Where another file is at the old path of a renamed one, that one has no baseline, and its lines stay known."""
+        """Where another file is at the old path of a renamed one, that one has no baseline; its lines stay known."""
         state = self.state
         there = self.objects.entries(state.now, list(state.renamed.values())) if state.renamed else {}
         for new, old in [pair for pair in state.renamed.items() if pair[1] in there]:

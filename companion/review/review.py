@@ -155,3 +155,5 @@ class Answered(NamedTuple):
     """With its outcome."""
     text: str
     """As a view shows it."""
+    is_passed: bool = False
+    """*Take Back* has passed over it: it was accepted, and not on the disk then."""

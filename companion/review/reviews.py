@@ -117,7 +117,12 @@ class Reviews:
 
     def last_answered(self, window: WindowId) -> Answered | None:
         """The last answer of a window that can be taken back."""
-        return next((each for each in reversed(self._answers) if each.review.owner.window == window), None)
+        found = (each for each in reversed(self._answers) if each.review.owner.window == window)
+        return next((each for each in found if not each.is_passed), None)
+
+    def pass_answer(self, answered: Answered) -> None:
+        """An answer can't be taken back yet: the decision before it comes next."""
+        self._answers = [each._replace(is_passed=True) if each is answered else each for each in self._answers]
 
     def take_answer(self, review: Review) -> float:
         """The Unix time of the person's answer to a proposal, which is no longer known here; 0 if there is none."""
@@ -214,8 +219,8 @@ class Reviews:
             more.setdefault(review, {})["unwritten"] = content
         for review, text in self._restoring.items():
             more.setdefault(review, {})["accepted"] = text
-        for at, review, text in self._answers:
-            more.setdefault(review, {})["answered"] = at, text
+        for answer in self._answers:
+            more.setdefault(answer.review, {})["answered"] = answer.at, answer.text
         left: dict[WindowId, list[dict[str, Any]]] = {}
         for review, each in more.items():
             left.setdefault(review.owner.window, []).append(to_plain(review) | each)

@@ -356,11 +356,11 @@ class ReviewTab:
 
     def _note_proposals(self) -> None:
         """Where a proposal has come or gone, the second begins anew: other lines are in front of the person now."""
-        if self._feed.turns is None:
+        if self.feed.turns is None:
             return
         proposed = {
             file.key: file.version
-            for turn in self._feed.turns
+            for turn in self.feed.turns
             for file in turn.files
             if file.key.back_end == "proposal"
         }

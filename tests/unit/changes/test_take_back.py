@@ -138,11 +138,26 @@ async def test_what_was_accepted_and_is_not_written_takes_nothing_else_back(work
     review = await opened(work, "a.py", AGENTS)
     work.reviews.accept(review.number, AGENTS)
     work.decisions.take_back(WINDOW)
-    said = ("Agent was not seen to write a.py, so that can't be taken back.", WINDOW)
+    said = ("Agent was not seen to write a.py, so that can't be taken back yet.", WINDOW)
     await work.until(lambda: said in work.editor.mentioned)
     assert work.rows == {}
     work.decisions.take_back(WINDOW)
     await work.until(lambda: "b.py" in work.rows)
+
+
+async def test_what_is_written_after_the_first_try_can_be_taken_back(work: Work):
+    """The person takes a slip back within a moment, before the agent has written anything."""
+    await work.begun()
+    review = await opened(work, "a.py", AGENTS)
+    work.reviews.accept(review.number, AGENTS)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: any("not seen to write a.py" in text for text, _ in work.editor.mentioned))
+    (work.path / "a.py").write_text(AGENTS)
+    work.rounds.written(review, AGENTS)
+    await work.rounds.roots.heard()
+    await work.until(lambda: not work.rows)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: (work.path / "a.py").read_text() == LINES)
 
 
 async def test_a_rejected_text_comes_back_in_a_tab(work: Work):
