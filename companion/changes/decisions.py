@@ -225,10 +225,11 @@ class Decisions:
     async def _undo_all(self, window: WindowId, folder: Folder, sees: Callable[[str], bool]) -> None:
         at_work = self._roots.at_work(folder)
         await folder.call(folder.look, at_work)
+        paths = [row.path for row in folder.rows]
         outcome = await folder.undo_all(window, at_work, sees)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
-        if count := len(outcome.written):
-            self._roots.editor.offer_take_back(window, f"Undone: {count} file{'s' * (count != 1)}")
+        if count := len({*paths} & {*outcome.written}):  # a renamed one is one file
+            self._roots.editor.offer_take_back(window, f"Undone: {counted(count, 'file')}")
 
     def answered(self, review: Review) -> None:
         """The person has accepted a proposal, or rejected it."""

@@ -160,6 +160,15 @@ async def test_what_is_written_after_the_first_try_can_be_taken_back(work: Work)
     await work.until(lambda: (work.path / "a.py").read_text() == LINES)
 
 
+async def test_a_renamed_file_that_is_undone_is_counted_once(work: Work):
+    await work.begun()
+    (work.path / "a.py").rename(work.path / "moved.py")
+    await work.until(lambda: set(work.rows) == {"moved.py"})
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    assert work.editor.offered == ["Undone: 1 file"]
+
+
 async def test_a_rejected_text_comes_back_in_a_tab(work: Work):
     await work.begun()
     assert not work.rounds.listing(WINDOW).can_take_back
