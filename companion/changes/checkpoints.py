@@ -244,20 +244,23 @@ class Checkpoints:
         lines = {path: state.lines[path] for path in base if path in state.lines}
         created = [path for path in base if path in state.created]
         operation, failed = self._undo.note(writes)
-        entries = {path: entry for path, entry in base.items() if path not in failed}
-        before = self._objects.entries(state.base, list(entries))
-        operation.base = {path: (before.get(path), entry) for path, entry in entries.items()}
-        if entries:
-            state.base = self._objects.with_entries(state.base, entries)
-        operation.lines = lines | operation.lines
-        operation.created = sorted({*created, *operation.created})
-        point = next((each for each in state.checkpoints if each.number == number), None)
-        if point:
-            done = {*entries, *(write.path for write in writes)} - {*failed}
-            now = self._objects.entries(state.now, list(done))
-            found = {path: self._lines(point, path, now.get(path)) for path in done}
-            state.lines |= {path: known[1] for path, known in found.items() if known}
-            state.created |= done & {*point.created}
+        try:
+            entries = {path: entry for path, entry in base.items() if path not in failed}
+            before = self._objects.entries(state.base, list(entries))
+            operation.base = {path: (before.get(path), entry) for path, entry in entries.items()}
+            if entries:
+                state.base = self._objects.with_entries(state.base, entries)
+            operation.lines = lines | operation.lines
+            operation.created = sorted({*created, *operation.created})
+            point = next((each for each in state.checkpoints if each.number == number), None)
+            if point:
+                done = {*entries, *(write.path for write in writes)} - {*failed}
+                now = self._objects.entries(state.now, list(done))
+                found = {path: self._lines(point, path, now.get(path)) for path in done}
+                state.lines |= {path: known[1] for path, known in found.items() if known}
+                state.created |= done & {*point.created}
+        except OSError as error:
+            raise self._undo.unseen(error, failed) from error
         self._undo.see(operation, failed, at_work)
         self._round.settle()
         return failed

@@ -335,8 +335,7 @@ class RoundUndo:
             self._set_base(operation, done)
             now = self._objects.entries(self._state.base, list(after))
         except OSError as error:
-            self._round.save()  # it can be taken back in any case
-            raise UnseenError(str(error), failed) from error
+            raise self.unseen(error, failed) from error
         for write in done:
             entry = after[write.path]
             if write.ops and write.path in now and entry:
@@ -356,6 +355,12 @@ class RoundUndo:
         for path in after:
             self._round.saved_at.pop(path, None)
             self._state.lines.pop(path, None)
+
+    def unseen(self, error: OSError, failed: Sequence[str]) -> UnseenError:
+        """What to raise if an operation can't be noted as a whole: it can be taken back in any case."""
+        with contextlib.suppress(OSError):
+            self._round.save()
+        return UnseenError(str(error), failed)
 
     def see(self, operation: Operation, failed: Sequence[str], at_work: Sequence[str] = ()) -> None:
         """Have an operation on the disk in one step with all that follows from it, and look. Raises UnseenError."""
@@ -383,8 +388,7 @@ class RoundUndo:
             after = self._objects.entries(self._state.base, paths)
             operation.base = {path: (before.get(path), after.get(path)) for path in paths}
         except OSError as error:
-            self._round.save()  # it can be taken back in any case
-            raise UnseenError(str(error), failed) from error
+            raise self.unseen(error, failed) from error
         self.see(operation, failed, at_work)
         self._round.settle()
         return failed

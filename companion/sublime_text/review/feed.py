@@ -286,9 +286,7 @@ class ReviewFeed:
     def _answer(self, diff: DiffView) -> str:
         counts = diff.counts
         lines = f" · {Count(1, counts.inserted, counts.deleted).lines}" if counts else ""
-        return (
-            f"{self._shown(diff.review.file_path)}{lines} · {diff.review.outcome or 'closed'} · {diff.agent}"
-        )
+        return f"{self._shown(diff.review.file_path)}{lines} · {diff.review.outcome or 'closed'} · {diff.agent}"
 
 
 def _line_of(comment: Comment) -> DoneLine:
