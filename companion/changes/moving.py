@@ -247,7 +247,9 @@ def _below(inside: str) -> Callable[[str], bool]:
 def _blobs(moved: Moved) -> set[str]:
     pairs = [pair for each in moved.decided for pairs in (each.disk, each.base) for pair in pairs.values()]
     pairs += [(each.before, each.after) for each in moved.saves]
+    snapshots = [each for point in moved.checkpoints for each in (point.disk, point.base, point.end) if each]
     entries = [entry for pair in pairs for entry in pair] + [*moved.waiting.values()]
+    entries += [entry for each in snapshots for entry in each.beside.values()]
     entries += [entry for found in moved.recent.values() for each in found for entry in (each.before, each.base)]
     known = {blob for each in moved.lines.values() for blob in each[:2] if blob}
     return known | {entry.blob for entry in entries if entry and not entry.why}

@@ -410,20 +410,22 @@ class Round:
         pairs = [pair for each in state.decided for pairs in (each.disk, each.base) for pair in pairs.values()]
         pairs += [(each.before, each.after) for each in state.saves]
         entries = [entry for pair in pairs for entry in pair] + self.recent.entries()
+        entries += [entry for each in self._alive() for entry in each.beside.values()]
         blobs = {entry.blob for entry in entries if entry and not entry.why}
-        size = store.prune(self._alive(), blobs)
+        size = store.prune({each.tree for each in self._alive()}, blobs)
         if size > GROWTH and state.checkpoints and size > store.bound(self.objects.blobs(state.base.tree).values()):
             count = (len(state.checkpoints) + 1) // 2
             state.checkpoints = state.checkpoints[count:]
             self.dropped += count
             self.save()
-            store.prune(self._alive(), blobs, grown=0)
+            store.prune({each.tree for each in self._alive()}, blobs, grown=0)
 
-    def _alive(self) -> set[str]:
-        """The trees that something needs."""
+    def _alive(self) -> list[TreeSnapshot]:
+        """The snapshots that something needs."""
         points = [found for each in self.state.checkpoints for found in (each.disk, each.base, each.end) if found]
         points += [found for each in self._held for found in (each.before, each.after, each.base)]
-        return {found.tree for found in (self.state.base, self.state.now, *points)} | {*self.pinned.values()}
+        points += [TreeSnapshot(tree, {}) for tree in self.pinned.values()]
+        return [self.state.base, self.state.now, *points]
 
     def weave_of(self, found: Difference) -> Weave | None:
         """The lines of a file that waits; None if its contents aren't there to compare."""

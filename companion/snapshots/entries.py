@@ -55,6 +55,9 @@ class Difference:
 class TreeSnapshot:
     """The state of a folder: a tree of the store, and the files whose content isn't in it.
 
+    In a baseline it may be that a tree can't have them, since the person has written below a folder of an agent's that
+    took a file's place, or a file in the place of a folder.
+
     The tree is an id, or what makes it as soon as something needs it: see `Store.begin`.
     """
 

@@ -17,7 +17,7 @@ from collections.abc import Set as AbstractSet
 
 from .entries import LARGE, LARGEST, Difference, Entry, TreeSnapshot
 from .files import WriteRefusedError, blob_id
-from .git import Git, GitError, GitStoppedError, batches
+from .git import Git, GitError, GitStoppedError, batches, names_in
 from .project import Repository, copy_index, lent_objects, repository
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -137,7 +137,8 @@ class StoreObjects:
             if other:
                 found.remove(other)
                 old, new = old or other.before, new or other.after
-            found.append(Difference(path, old, new))
+            if old != new:  # else it is in the tree of one of them
+                found.append(Difference(path, old, new))
         return sorted(found, key=lambda each: each.path)
 
     def _compared(self, before: str, after: str, limit: str) -> bytes:
@@ -189,10 +190,16 @@ class StoreObjects:
     def with_entries(self, snapshot: TreeSnapshot, entries: Mapping[str, Entry | None]) -> TreeSnapshot:
         """A snapshot with some files replaced, or removed where there is None."""
         beside = {path: entry for path, entry in snapshot.beside.items() if path not in entries}
+        wanted = {path: entry for path, entry in beside.items() if not entry.why}
+        wanted |= {path: entry for path, entry in entries.items() if entry and entry.why in {"", "unsaved"}}
+        for path in self._apart(snapshot.tree, wanted, entries.keys() - wanted.keys()):
+            beside[path] = wanted.pop(path)
         lines: list[bytes] = []
-        for path, entry in entries.items():
-            kept = entry if entry and entry.why in {"", "unsaved"} else None
-            if entry and not kept:
+        for path in {*entries, *wanted}:
+            entry, kept = entries.get(path), wanted.get(path)
+            if kept:
+                beside.pop(path, None)
+            elif entry:
                 beside[path] = entry
             about = f"{kept.mode} {kept.blob}" if kept else f"0 {'0' * 40}"
             lines.append(about.encode() + b"\t" + os.fsencode(path) + b"\0")
@@ -201,6 +208,25 @@ class StoreObjects:
         self._git.run("read-tree", snapshot.tree, index=SCRATCH)
         self._git.run("update-index", "-z", "--index-info", given=b"".join(lines), index=SCRATCH)
         return TreeSnapshot(self.write_tree(SCRATCH), beside)
+
+    def _apart(self, tree: str, wanted: Mapping[str, Entry], gone: AbstractSet[str]) -> set[str]:
+        """Those of some files that a tree can't have: it has a file where they need a folder, or the other way round.
+
+        The files that are `gone` are in nobody's way.
+        """
+        folders = {path: _folders_above(path) for path in wanted}
+        kinds: dict[str, str] = {}
+        for part in batches(list({*wanted, *(each for above in folders.values() for each in above)})):
+            for line in self._git.run("ls-tree", "-t", "-z", tree, "--", *part).split(b"\0")[:-1]:
+                about, _, name = line.partition(b"\t")
+                kinds[os.fsdecode(name)] = about.decode().split()[1]
+        apart = {path for path in wanted if kinds.get(path) == "tree"}
+        for path in list(apart):
+            inner = names_in(self._git.run("ls-tree", "-r", "--name-only", "-z", tree, "--", path))
+            if gone >= {*inner}:
+                apart.discard(path)
+        there = {name for name, kind in kinds.items() if kind == "blob"} - gone | (wanted.keys() - apart)
+        return apart | {path for path in wanted if not there.isdisjoint(folders[path])}
 
     def subtree(self, tree: str, path: str) -> str:
         """The tree of a folder in a tree; the empty one if it isn't there."""
@@ -347,6 +373,11 @@ class StoreObjects:
         if os.lstat(full).st_size > LARGEST:
             raise WriteRefusedError(f"{path} is over 256 MB, so it could not be brought back: remove it by hand")
         return self._git.run("hash-object", "-w", "--no-filters", "--", full).decode().strip()
+
+
+def _folders_above(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:at]) for at in range(1, len(parts))]
 
 
 class Contents:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from companion.changes.lines import Weave
+from companion.snapshots.files import WriteRefusedError
 
 from .folders import AGENT, Folder, tree
 from .work import LINES, WINDOW, Work
@@ -342,3 +344,60 @@ def test_a_line_of_both_in_a_renamed_file_stays_if_another_one_is_at_its_old_pat
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == LINES
     assert folder.read("b.py") == b"agent, mine\n"
+
+
+def test_a_save_below_a_folder_in_the_place_of_a_file_leaves_the_file_listed(folder: Folder):
+    folder.edit("a.py", AGENTS, AGENTS.replace("line 20\n", "mine\n"))
+    (folder.path / "a.py").unlink()
+    folder.write("a.py/b.py", "agent\n")
+    folder.look()
+    folder.edit("a.py/b.py", "agent\n", "agent\nmine\n")
+    folder.reopen()
+    folder.look()
+    assert folder.listed() == {"a.py": "deleted", "a.py/b.py": "created"}
+    assert folder.undo("a.py/b.py") == []
+    assert folder.read("a.py/b.py") == b"mine\n"
+    with pytest.raises(WriteRefusedError, match=r"a\.py can't be written"):
+        folder.undo_all()
+    assert folder.listed() == {"a.py": "deleted"}
+    (folder.path / "a.py").rename(folder.path / "elsewhere")
+    folder.look()
+    assert folder.undo("a.py") == []
+    assert folder.read("a.py").decode() == LINES.replace("line 20\n", "mine\n")
+
+
+def test_a_save_in_a_file_in_the_place_of_a_folder_leaves_its_files_listed(tmp_path: Path):
+    folder = Folder(tmp_path)
+    folder.write("d/a.py", LINES)
+    folder.write("d/b.py", LINES)
+    folder.round.begin()
+    folder.edit("d/a.py", LINES, f"{LINES}mine\n")
+    shutil.rmtree(folder.path / "d")
+    folder.write("d", "agent\n")
+    folder.look()
+    folder.edit("d", "agent\n", "agent\nmine\n")
+    folder.round.keep_file("d/b.py")
+    folder.reopen()
+    folder.look()
+    assert folder.listed() == {"d": "created", "d/a.py": "deleted"}
+    assert folder.undo("d") == []
+    with pytest.raises(WriteRefusedError, match=r"d/a\.py can't be written"):
+        folder.undo("d/a.py")
+    (folder.path / "d").rename(folder.path / "elsewhere")
+    folder.look()
+    assert folder.undo("d/a.py") == []
+    assert folder.read("d/a.py").decode() == f"{LINES}mine\n"
+
+
+def test_a_file_that_is_kept_in_the_place_of_another_one_leaves_that_listed(folder: Folder):
+    (folder.path / "a.py").unlink()
+    folder.write("a.py/b.py", "agent\n")
+    folder.look()
+    folder.round.keep_file("a.py/b.py")
+    assert folder.listed() == {"a.py": "deleted"}
+    folder.round.keep_file("a.py")
+    assert folder.listed() == {}
+    folder.write("a.py/b.py", "agent again\n")
+    folder.look()
+    assert folder.undo_all() == []
+    assert folder.read("a.py/b.py") == b"agent\n"
