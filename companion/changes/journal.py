@@ -13,7 +13,6 @@ import json
 import logging
 import os
 import sys
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -50,8 +49,8 @@ class Intent:
     """Of a restore: the number of the checkpoint."""
     base: Mapping[str, Entry | None] = field(default_factory=dict[str, Entry | None])
     """Of a restore: the entries of the baseline."""
-    at: float = field(default_factory=time.time)
-    """Unix time."""
+    after: float = 0.0
+    """Of what is pending: the time of the last decision before it; 0 without one."""
 
 
 class StoppedError(OSError):
@@ -73,7 +72,7 @@ class Journal:
             plain = {
                 "version": _VERSION,
                 "kind": intent.kind,
-                "at": intent.at,
+                "at": self._round.last_decided,
                 "writes": [_write_to(each, lacking) for each in intent.writes],
                 "about": [intent.path, intent.key, intent.lines],
                 "operation": intent.operation,
@@ -114,7 +113,7 @@ class Journal:
         undone = self._round.state.decided
         if intent.kind == "back":
             return all(each.at != intent.operation for each in undone)
-        return any(each.disk and each.at >= intent.at for each in undone)
+        return any(each.disk and each.at > intent.after for each in undone)
 
     def sorted_out(self, intent: Intent) -> tuple[list[Write], list[Write], list[str]]:
         """What was written of an intent, what is still to be written, and a sentence for each file that changed."""
@@ -181,8 +180,8 @@ class Journal:
         base = {path: entry_from(value) for path, value in plain["base"].items()}
         path, key, lines = plain["about"]
         lines = (int(lines[0]), int(lines[1])) if lines else None
-        operation, at = float(plain["operation"]), float(plain["at"])
-        return Intent(plain["kind"], writes, path, key, lines, operation, int(plain["point"]), base, at)
+        operation, after = float(plain["operation"]), float(plain["at"])
+        return Intent(plain["kind"], writes, path, key, lines, operation, int(plain["point"]), base, after)
 
 
 def _units(writes: Sequence[Write]) -> list[list[Write]]:

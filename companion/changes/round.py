@@ -29,6 +29,8 @@ from .state import EMPTY, Chosen, Going, KnownLines, Operation, RoundState, Save
 FORMATTING = 5_000_000_000
 """Nanoseconds after a save in which a formatter may write the file: nobody knows then whose a change of it is."""
 OPERATIONS_KEPT = 200
+_TICK = 1e-6
+"""Seconds between two decisions, at least: each is known by its time."""
 EMPTY_LINES: Mapping[str, KnownLines] = {}
 _BOTH_WHOLE = "-1~1"
 """Whose a file is that both have changed and that can't be compared."""
@@ -535,10 +537,19 @@ class Round:
         self.state.decided.sort(key=lambda each: each.at)
         del self.state.decided[:-OPERATIONS_KEPT]
 
+    @property
+    def last_decided(self) -> float:
+        """When the last decision was made, in Unix time; 0 without one."""
+        return self.state.decided[-1].at if self.state.decided else 0.0
+
+    def moment(self) -> float:
+        """The Unix time of a decision that is made now: after the one before it, also if the clock was put back."""
+        return max(time.time(), self.last_decided + _TICK)
+
     def operation(self, disk: Mapping[str, tuple[Entry | None, Entry | None]], paths: Iterable[str]) -> Operation:
         """A decision about some files, with what is known of them before."""
         state, known = self.state, {*paths}
-        operation = Operation({**disk}, at=time.time(), created=sorted(state.created & known))
+        operation = Operation({**disk}, at=self.moment(), created=sorted(state.created & known))
         operation.agents = {path: names for path, names in state.agents.items() if path in known}
         operation.lines = {path: lines for path, lines in state.lines.items() if path in known}
         operation.renamed = {path: old for path, old in state.renamed.items() if path in known}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -551,7 +550,7 @@ class RoundUndo:
                 notes += done_notes(path, data[after.blob], data[before.blob])
             else:
                 notes.append(f"{path}: the file is as before")
-        undone = Operation(disk, {path: [operation.accepted] for path in disk}, time.time(), base, notes)
+        undone = Operation(disk, {path: [operation.accepted] for path in disk}, self._round.moment(), base, notes)
         undone.window = operation.window
         self._round.remember(undone)
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -270,6 +271,40 @@ def test_a_rename_is_undone_whole_or_not_at_all(tmp_path: Path, blocked: str, mo
     assert len(left) == 1
     assert (folder.path / "new" / "b.txt").read_text() == LINES
     assert not (folder.path / "old" / "a.txt").is_file()
+
+
+@pytest.fixture
+def set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driven:
+    """A folder in which one file was undone, another one waits, and the clock was put back since."""
+    folder = Driven(tmp_path)
+    for name in ("a.txt", "b.txt"):
+        folder.write(name, "one\n")
+    folder.round.begin()
+    for name in ("a.txt", "b.txt"):
+        folder.write(name, "agent\n")
+    folder.look()
+    assert folder.undo("a.txt") == []
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() - 3600)
+    return folder
+
+
+def test_an_undo_is_finished_though_the_clock_was_put_back_before_it(set_back: Driven):
+    folder = set_back
+    Journal(folder.round, folder.undoing).begin(Intent("undo", folder.undoing.plan("b.txt")))
+    folder.reopen()
+    pending = Journal(folder.round, folder.undoing).pending()
+    assert pending
+    assert folder.apply(pending.writes) == []
+    folder.reopen()
+    assert Journal(folder.round, folder.undoing).pending() is None
+
+
+def test_the_last_decision_is_taken_back_first_though_the_clock_was_put_back(set_back: Driven):
+    folder = set_back
+    folder.undo("b.txt")
+    folder.redo()
+    assert (folder.read("a.txt"), folder.read("b.txt")) == (b"one\n", b"agent\n")
 
 
 def test_writing_stops_when_the_folder_is_let_go_and_the_rest_stays_noted(tmp_path: Path):
