@@ -249,7 +249,7 @@ class Roots:
         }
         has_checkpoints = any(folder.round.state.checkpoints for folder in self.opened(window))
         sees = self.sees(window)
-        can_take_back = bool(self.reviews.last_answered(window)) or any(
+        can_take_back = bool(self.reviews.last_answered(window) or known.put_off) or any(
             folder.last_decided(window, folder.below(sees)) for folder in self.opened(window)
         )
         looks = [each.round.state.now for each in self.opened(window)] if known.has_since else []

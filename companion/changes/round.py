@@ -612,6 +612,15 @@ class Round:
         self.state.going = before | more
         self.save()
 
+    def put_off_no_more(self, before: Mapping[str, Going | None]) -> bool:
+        """Have undone of some files what was to be undone before. Returns whether anything of them still was."""
+        going = self.state.going
+        found = before.keys() & going.keys()
+        back = {path: known for path in found if (known := before[path])}
+        self.state.going = {path: each for path, each in going.items() if path not in found} | back
+        self.save()
+        return bool(found)
+
     def stay(self, found: Mapping[str, Sequence[Chosen]]) -> None:
         """Have these changes of files, none for a whole one, undone no more when the turn ends."""
         left = {path: each.without(found[path]) if path in found else each for path, each in self.state.going.items()}

@@ -91,6 +91,41 @@ async def test_all_of_it_goes_at_once_the_second_time(work: Work):
     assert (work.path / "a.py").read_text() == LINES
 
 
+async def test_an_undo_that_waits_is_taken_back_before_what_was_decided_earlier(work: Work):
+    await written(work)
+    first, second = await keys(work)
+    await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(second, None)])
+    [first] = await keys(work)
+    work.decisions.undo_file(WINDOW, work.rows["new.py"])
+    await work.until(lambda: work.rows["new.py"].note == GOES)
+    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None)])
+    await work.until(lambda: work.rows["a.py"].note == GOES)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.rows["a.py"].note == "")
+    assert work.rows["new.py"].note == GOES
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.rows["new.py"].note == "")
+    assert work.rows["a.py"].changes == 1
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.rows["a.py"].changes == 2)
+    end_turn(work)
+    await asyncio.sleep(0.3)
+    assert (work.path / "a.py").read_text() == AGENTS
+    assert (work.path / "new.py").exists()
+
+
+async def test_an_undo_that_is_done_at_the_end_of_the_turn_is_taken_back_once(work: Work):
+    await written(work)
+    work.decisions.undo_file(WINDOW, work.rows["new.py"])
+    await work.until(lambda: work.rows["new.py"].note == GOES)
+    end_turn(work)
+    await work.until(lambda: "new.py" not in work.rows)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: "new.py" in work.rows)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: ("There is no decision to take back.", WINDOW) in work.editor.mentioned)
+
+
 async def test_what_is_kept_after_all_stays(work: Work):
     await written(work)
     work.decisions.undo_all(WINDOW)
