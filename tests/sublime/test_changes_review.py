@@ -474,7 +474,7 @@ class TestWritten(ChangesCase):
         """In the Review as in the file."""
         self.window.focus_view(self.view)
         self.window.run_command("qwen_companion_review")
-        yield lambda: kind_of(self.window.active_view()) == "review"
+        yield lambda: (view := self.window.active_view()) and kind_of(view) == "review"
         self.on_screen.turn_changed(self.window, "Somebody", 1)
         self.assertFalse(self.screen.said("Somebody: 1 file changed"))
         self.window.focus_view(self.view)

@@ -216,15 +216,21 @@ class TestReview(ReviewCase):
         made = loaded("sublime_text.review.review_commands").QwenCompanionShowTurnCommand
         self.assertEqual([made(self.tab).is_visible(), made(self.view).is_visible()], [True, False])
         self.press("shift+t", "enter")
-        yield lambda: self.window.active_view().name() == "Qwen: Changes of a Turn"
-        text = text_of(self.window.active_view())
+        yield self._turn_shown
+        shown = self._turn_shown()
+        assert shown
+        text = text_of(shown)
         self.assertIn("--- two.py", text)
         self.assertIn("+line of two\n", text)
         for other in ("later", "one.py"):
             self.assertNotIn(other, text)
-        self.window.active_view().close()
+        shown.close()
         self.tab.run_command("qwen_companion_show_turn")
-        yield lambda: self.window.active_view().name() == "Qwen: Changes of a Turn"
+        yield self._turn_shown
+
+    def _turn_shown(self) -> sublime.View | None:
+        view = self.window.active_view()
+        return view if view and view.name() == "Qwen: Changes of a Turn" else None
 
     def test_the_commands_of_a_turn_are_only_for_the_review(self) -> Steps:
         yield from self.two_files()

@@ -359,10 +359,7 @@ class ReviewTab:
         if self.feed.turns is None:
             return
         proposed = {
-            file.key: file.version
-            for turn in self.feed.turns
-            for file in turn.files
-            if file.key.back_end == "proposal"
+            file.key: file.version for turn in self.feed.turns for file in turn.files if file.key.back_end == "proposal"
         }
         known, self._proposed = self._proposed, proposed
         if known is None or known == proposed:

@@ -403,7 +403,7 @@ async def test_what_is_compared_outlives_a_cleaning_of_the_store(at: SinceWork):
         await at.begin("begin")
         folder = work.known.folders[str(work.path)]
         alive = folder.round._alive()
-        await folder.call(folder.round.store.copies.prune, alive, (), grown=0)
+        await folder.call(folder.round.store.copies.prune, {each.tree for each in alive}, (), grown=0)
         [change] = await at.keys("a.py")
         at.known = {2}
         assert await at.undo("a.py", [change]) == {}

@@ -192,8 +192,8 @@ def session_new(params):
     return "silence"
 """
     async with talks(script) as talk:
-        turn = await until(lambda: next(iter(talk.conversation.turns), None), 20)
-        assert notices(turn) == ["Note: Model rerouted"]
+        await until(lambda: talk.conversation.turns, 20)
+        assert notices(talk.conversation.turns[0]) == ["Note: Model rerouted"]
 
 
 @pytest.mark.parametrize(
