@@ -215,7 +215,7 @@ class TestView(ChatCase):
     def test_every_key_binding_has_a_context_of_ours_and_a_command(self) -> None:
         package = (__package__ or "").partition(".")[0]
         bindings: Any = sublime.decode_value(sublime.load_resource(f"Packages/{package}/Default.sublime-keymap"))
-        modules = [loaded(f"sublime_text.chat.{name}") for name in ("commands", "pickers")]
+        modules = [loaded(f"sublime_text.chat.{name}") for name in ("chat_commands", "pickers")]
         known = {each.removesuffix("Command") for module in modules for each in module.__dict__}
         for binding in bindings:
             own = [each["key"] for each in binding["context"]]

@@ -111,8 +111,8 @@ class TestRewinding(ChatCase):
 
     def test_what_the_agent_can_not_do_is_not_offered(self) -> None:
         chat = "sublime_text.chat"
-        fork = loaded(f"{chat}.commands").QwenCompanionChatForkCommand(self.window)
-        tasks = loaded(f"{chat}.commands").QwenCompanionChatTasksCommand(self.window)
+        fork = loaded(f"{chat}.chat_commands").QwenCompanionChatForkCommand(self.window)
+        tasks = loaded(f"{chat}.chat_commands").QwenCompanionChatTasksCommand(self.window)
         sessions = loaded(f"{chat}.sessions").QwenCompanionChatSessionsCommand(self.window)
         task = self.view_values.Task("1", "agent", "Look", "completed", 0.0)
         self.show(self.message("Yes"), state="done", last="done", tasks=(task,))

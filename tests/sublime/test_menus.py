@@ -27,7 +27,7 @@ class TestMenus(TerminalCase):
 
     def command(self, name: str) -> Any:
         """A command of the window, to ask whether a menu shows it."""
-        module = {"Send": "terminal.sending", "Run": "terminal.commands", "Chat": "chat.pickers"}[
+        module = {"Send": "terminal.sending", "Run": "terminal.terminal_commands", "Chat": "chat.pickers"}[
             next(part for part in ("Send", "Run", "Chat") if name.startswith(part))
         ]
         return getattr(loaded(f"sublime_text.{module}"), f"QwenCompanion{name}Command")(self.window)
