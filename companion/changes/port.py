@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from ..ids import WindowId
 from ..messages import Messages
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from ..review.disk import Encodings, Stamp
     from ..settings import Settings
     from .rows import ChangeRow
+
+
+PointKind = Literal["branch", "tag", "commit"]
+SHORT = 10
+"""Digits of a commit's id that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,34 @@ class SavedText:
     """When the editor began to write the file, in nanoseconds of Unix time; 0 if that isn't known."""
     until: int = 0
     """When it had written it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SincePoint:
+    """Something that a folder can be compared with."""
+
+    root: str
+    name: str
+    """As the person knows it, such as “main”."""
+    kind: PointKind
+    id: str
+    """Of a branch, what it has now: it is compared with the commit where `HEAD` has left it."""
+    at: float = 0.0
+    """Unix time; 0 if that isn't known."""
+    subject: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SinceListing:
+    """What differs."""
+
+    point: SincePoint
+    """By now that of a commit."""
+    rows: tuple[ChangeRow, ...] = ()
+    trouble: str = ""
+    """Why nothing can be said, as a sentence; empty if something can."""
+    left_out: int = 0
+    """Files whose content in the commit isn't there to compare, or is too large."""
 
 
 class UnsavedTextError(OSError):

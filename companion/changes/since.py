@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from ..ids import WindowId
 from ..review.document import Body
@@ -23,50 +22,20 @@ from ..snapshots.project import Repository
 from .folder import NAMED, Contents, Folder
 from .hunks import Pieces
 from .notes import quoted
+from .port import SHORT, PointKind, SinceListing, SincePoint
 from .roots import Roots
 from .round import Round
 from .rows import ChangeRow, Rows, is_comparable, is_text
 from .state import Chosen, RoundState
 from .undo import RoundUndo, Write
 
-Kind = Literal["branch", "tag", "commit"]
-_KINDS: Mapping[str, Kind] = {"refs/heads/": "branch", "refs/remotes/": "branch", "refs/tags/": "tag"}
+_KINDS: Mapping[str, PointKind] = {"refs/heads/": "branch", "refs/remotes/": "branch", "refs/tags/": "tag"}
 _ATTRIBUTES = ".gitattributes"
-SHORT = 10
-"""Digits of a commit's id that are shown."""
 OFF = "Nothing is reviewed here: the setting “review” is “off”, or the window has no folder that can be."
 NO_BRANCH_POINT = "{name} has no commit in common with this branch, as far as its history is here."
 GONE = "{name} can't be read: {reason}."
 BY_FILTER = "{path} is left alone: git changes files of this repository by a filter, so the commit has other bytes"
 UNKNOWN = "No agent is known to have done this, so it counts as yours: {what}. Undo it?"
-
-
-@dataclass(frozen=True, slots=True)
-class SincePoint:
-    """Something that a folder can be compared with."""
-
-    root: str
-    name: str
-    """As the person knows it, such as “main”."""
-    kind: Kind
-    id: str
-    """Of a branch, what it has now: it is compared with the commit where `HEAD` has left it."""
-    at: float = 0.0
-    """Unix time; 0 if that isn't known."""
-    subject: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SinceListing:
-    """What differs."""
-
-    point: SincePoint
-    """By now that of a commit."""
-    rows: tuple[ChangeRow, ...] = ()
-    trouble: str = ""
-    """Why nothing can be said, as a sentence; empty if something can."""
-    left_out: int = 0
-    """Files whose content in the commit isn't there to compare, or is too large."""
 
 
 class RoundSince:

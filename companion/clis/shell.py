@@ -239,3 +239,15 @@ def _joined(words: Sequence[str], kind: Shell) -> str:
 
 def _needs_quotes(word: str) -> bool:
     return not re.fullmatch(r"[\w@%+:,./-]+", word, re.ASCII)
+
+
+def has_cli(commands: Sequence[Command], environment: Mapping[str, str]) -> bool:
+    """Whether one of the commands of the settings can be run. A line for the shell counts as if it could."""
+    if not commands:
+        return True
+    for command in commands:
+        words = words_of(command)
+        is_line = isinstance(command, str) and len(words) > 1
+        if is_line or (words and programs.find(words[0], environment)):
+            return True
+    return False

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ..clis.shell import Command
+from ..clis.shell import Command, has_cli
 from ..ids import WindowId
 from ..review.reviews import Reviews
 from ..server.endpoint import Endpoint
@@ -95,7 +95,7 @@ def _look(
         served={**facts.served, **served},
         clis=survey.clis(),
         full=survey.full_disks([folder for endpoint in endpoints.values() for folder in endpoint.folders]),
-        has_cli=survey.has_cli(commands, environment),
+        has_cli=has_cli(commands, environment),
         lacks_git=not survey.has_git(),
         libraries=survey.library_versions(),
         remote=survey.remote_programs(),

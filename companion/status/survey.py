@@ -9,14 +9,13 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import cast
 
 from ..clis.discovery import DiscoveryFiles, is_pid
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
-from ..clis.shell import Command, words_of
 from ..clis.starting import approval_mode, package_version, setting, settings_folder
 from ..platforms import programs
 from ..platforms.files import is_mine
@@ -90,18 +89,6 @@ def full_disks(folders: Sequence[str]) -> tuple[str, ...]:
             if shutil.disk_usage(folder).free < ROOM:
                 found.setdefault(os.stat(folder).st_dev, folder)
     return tuple(found.values())
-
-
-def has_cli(commands: Sequence[Command], environment: Mapping[str, str]) -> bool:
-    """Whether one of the commands of the settings can be run. A line for the shell counts as if it could."""
-    if not commands:
-        return True
-    for command in commands:
-        words = words_of(command)
-        is_line = isinstance(command, str) and len(words) > 1
-        if is_line or (words and programs.find(words[0], environment)):
-            return True
-    return False
 
 
 def has_git() -> bool:

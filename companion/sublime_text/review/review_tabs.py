@@ -15,8 +15,8 @@ from .review_tab import ReviewTab, group_for
 from .since import SINCE, SinceFeed, choose_point, kept_point
 
 if TYPE_CHECKING:
+    from ...changes.port import SincePoint
     from ...changes.rows import ChangeRow
-    from ...changes.since import SincePoint
     from ..comments.panel import CommentPanel
     from .diffs import Diffs
     from .written import WrittenChanges

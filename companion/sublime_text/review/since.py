@@ -6,15 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
+from ...changes.port import SHORT, SinceListing, SincePoint
 from ...changes.rows import ChangeRow
-from ...changes.since import SHORT, SinceListing, SincePoint
 from ...changes.state import Chosen
 from ...chats.transcript.plain import flat
-from ...companion import Companion
 from ...ids import WindowId
 from ...review.changes import counted
 from ...review.document import DoneLine, FileKey, ListedFile, ReviewTurn
@@ -23,6 +22,9 @@ from ..own_views import Kind
 from ..panels import PanelItem, choose, say
 from .decisions import Decision
 from .feed import ReviewFeed
+
+if TYPE_CHECKING:
+    from ...companion import Companion
 
 SINCE = "since"
 """What the view's record has: with what is compared."""

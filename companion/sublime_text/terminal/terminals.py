@@ -20,11 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sublime
 
 from ...clis import shell
-from ...clis.environment import read_login_environment
 from ...clis.families import FAMILIES, CliFamily
 from ...clis.starting import settings_folder
 from ...platforms import programs
-from ...status.survey import has_cli
 from ...visible import ShownText
 from ..windows import SINGLE, SPLIT, is_terminal
 
@@ -72,12 +70,16 @@ class RunnableClis:
         self._until = time.monotonic() + LOOKED_FOR
 
 
-_login = cache(read_login_environment)
+@cache
+def _login() -> Mapping[str, str]:
+    from ...clis.environment import read_login_environment  # noqa: PLC0415 - it brings asyncio, and this is another thread
+
+    return read_login_environment()
 
 
 def _missing(commands: Sequence[tuple[CliFamily, Command]]) -> frozenset[str]:
     """The keys of those that are not on the PATH and have never run: one may be an alias or a function of a shell."""
-    gone = [family for family, command in commands if not has_cli([command], _login())]
+    gone = [family for family, command in commands if not shell.has_cli([command], _login())]
     return frozenset(family.launch.key for family in gone if not os.path.isdir(settings_folder(family, _login())))
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from companion.changes.port import SinceListing, SincePoint
 from companion.changes.rows import ChangeRow
-from companion.changes.since import SinceListing, SincePoint, SinceReviews
+from companion.changes.since import SinceReviews
 from companion.changes.state import Chosen
 from companion.ids import WindowId
 from companion.review.document import Body

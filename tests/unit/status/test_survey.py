@@ -19,7 +19,7 @@ import pytest
 
 from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily, DiscoveryFolder
 from companion.clis.processes import RunningCli, running_clis, started_as
-from companion.clis.shell import Command
+from companion.clis.shell import Command, has_cli
 from companion.clis.starting import settings_folder
 from companion.editor import WindowStatus
 from companion.ids import WindowId
@@ -476,7 +476,7 @@ def test_whether_a_cli_is_installed(tmp_path: Path, commands: list[Command], exp
     program = tmp_path / "my-qwen"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
-    assert survey.has_cli(commands, {"PATH": str(tmp_path)}) is expected
+    assert has_cli(commands, {"PATH": str(tmp_path)}) is expected
 
 
 def test_each_full_disk_is_named_once(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
