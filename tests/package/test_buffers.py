@@ -10,7 +10,7 @@ CHANGES = {"insert", "erase", "replace"}
 """The methods of a view that take an edit."""
 TYPES = {"append", "insert", "insert_snippet", "paste", "reindent"}
 """Commands of the editor that put a text into a buffer, as the settings say."""
-TYPED = {("chat/commands.py", "insert")}
+TYPED = {("chat/chat_commands.py", "insert")}
 """What changes buffers in another way: the key that was just pressed."""
 
 

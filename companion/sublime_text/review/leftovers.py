@@ -54,8 +54,9 @@ def let_go(view: sublime.View) -> None:
     for key in (HEADER, FILLERS):
         view.erase_phantoms(key)
     view.erase_status(KEYS_STATUS)
-    for name in ("mini_diff", "word_wrap"):  # set by `diff_view.set_up`
-        view.settings().erase(name)
+    settings = view.settings()
+    settings.erase("mini_diff")  # both are set by `diff_view.set_up`
+    settings.erase("word_wrap")
 
 
 def _note(view: sublime.View, fingerprint: str) -> None:
