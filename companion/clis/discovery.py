@@ -127,9 +127,11 @@ class DiscoveryFiles:
                 else:
                     write_file(path, text)
             except (OSError, ValueError) as error:
-                if path not in self.failed and not name.legacy:
-                    problems.append(self._problem(path, reason_of(error)))
-                self.failed.setdefault(path, reason_of(error))
+                before, reason = self.failed.get(path), reason_of(error)
+                if before != reason and not name.legacy:
+                    problems.append(self._problem(path, reason))
+                    self.settled += [self._problem(path, before)] if before else []
+                self.failed[path] = reason
             else:
                 if (reason := self.failed.pop(path, None)) and not name.legacy:
                     self.settled.append(self._problem(path, reason))

@@ -152,16 +152,36 @@ def test_the_focus_makes_the_files_the_newest(ticking: Running, files: dict[str,
     assert files["lock"].stat().st_ino == own
 
 
+def become_a_link(folder: Path, target: Path) -> None:
+    while not folder.is_symlink():  # the file may be written again in between
+        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            folder.unlink(missing_ok=True)
+            folder.symlink_to(target, target_is_directory=True)
+
+
+def test_another_reason_is_reported_in_the_place_of_the_first(
+    editor: MemoryEditor, files: dict[str, Path], ticking: Running, tmp_path: Path
+):
+    folder = files["published"].parent
+    while not folder.is_file():  # the file may be written again in between
+        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            folder.touch(exist_ok=False)
+    until(lambda: len(editor.said))
+    first = editor.said[0][0]
+    become_a_link(folder, tmp_path)
+    until(lambda: any("symbolic link" in message for message, _ in editor.said))
+    until(lambda: first in editor.settled)
+    assert "symbolic link" not in first
+
+
 def test_a_refused_folder_is_reported_once(
     editor: MemoryEditor, files: dict[str, Path], ticking: Running, tmp_path: Path
 ):
     """And not at each look; when it is a folder again, the file is back."""
     folder = files["published"].parent
-
-    while not folder.is_symlink():  # the file may be written again in between
-        shutil.rmtree(folder, ignore_errors=True)
-        with contextlib.suppress(FileExistsError):
-            folder.symlink_to(tmp_path, target_is_directory=True)
+    become_a_link(folder, tmp_path)
     until(lambda: any("symbolic link" in message for message, _ in editor.said))
     looks(ticking)
     assert len([message for message, _ in editor.said if "symbolic link" in message]) == 1
