@@ -23,8 +23,8 @@ def test_a_command_in_the_background_is_listed_followed_and_stopped(room: Room, 
     chat.editor.wait("line in the bar", lambda: f"In the background: {command}" in chat.bars)
     chat.wait_idle()
     chat.command("chat_tasks")
-    [item] = chat.wait_question("in the background")["items"]
-    assert (item["trigger"], item["annotation"]) == (command, "running")
+    [item] = chat.wait_question("Background tasks")["items"]
+    assert item["trigger"] == command
     chat.choose(command)
     chat.wait_question(command)
     chat.choose("Follow")
@@ -57,7 +57,7 @@ def test_a_sub_agent_in_the_background_is_listed(room: Room, chat: Chatting):
     chat.ask(room.model.script([Call("agent", asked | {"run_in_background": True})]), until="completed")
     chat.wait_idle()
     chat.command("chat_tasks")
-    [item] = chat.wait_question("in the background")["items"]
+    [item] = chat.wait_question("Background tasks")["items"]
     assert item["trigger"] == "general-purpose: Look around"
     assert item["details"].startswith("completed, ")
     chat.choose(item["trigger"])

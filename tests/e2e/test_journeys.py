@@ -23,8 +23,8 @@ from .test_status import Desk
 
 TERMINUS = Path(__file__).parent / "Terminus"
 NO_CLI = (
-    "No CLI is installed: neither “qwen” nor “gemini” nor “claude” nor “opencode” is on the PATH of your login shell "
-    "or of Sublime Text. "
+    "No CLI is installed: neither “qwen” nor “gemini” nor “claude” nor “copilot” nor “opencode” is on the PATH of your "
+    "login shell or of Sublime Text. "
     "Install one, for example with: npm install -g @qwen-code/qwen-code"
 )
 NOT_FOUND = (
