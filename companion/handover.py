@@ -155,6 +155,14 @@ class Holder(ModuleType):
         with self._lock:
             return [(window["files"], window["tokens"]) for window in self._windows.values()]
 
+    def give_up_sockets(self) -> list[socket.socket]:
+        """The Unix sockets, which no instance gets any more: one that comes later opens others."""
+        with self._lock:
+            found = [window["local"] for window in self._windows.values() if window["local"]]
+            for window in self._windows.values():
+                window["local"] = None
+        return found
+
     def idle(self) -> list[OpenConnection]:
         """The connections that wait for a request."""
         with self._lock:
@@ -305,11 +313,13 @@ def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) ->
 
 
 def _expire(holder: Holder, chores: Chores) -> None:
-    """Nobody has taken over soon: reject the open reviews, and remove the discovery files."""
+    """Nobody has taken over soon: reject the open reviews, and remove the discovery files and the Unix sockets."""
     if reviews := holder.expire():
         chores.abandon_reviews(reviews)
     for paths, tokens in holder.files():
         _remove_files(paths, tokens)
+    for listener in holder.give_up_sockets():
+        local_sockets.remove(listener)
 
 
 def _answer_one(key: selectors.SelectorKey, holder: Holder, selector: selectors.BaseSelector) -> None:

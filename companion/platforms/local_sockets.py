@@ -42,9 +42,11 @@ def listen(name: str) -> socket.socket:
 
 
 def remove(listener: socket.socket) -> None:
-    """Stop listening, and remove the socket from the disk."""
+    """Stop listening, and remove the socket from the disk, and the folder with the last one."""
     with contextlib.suppress(OSError):
-        os.unlink(listener.getsockname())
+        path = listener.getsockname()
+        os.unlink(path)
+        os.rmdir(os.path.dirname(path))
     listener.close()
 
 
