@@ -24,7 +24,14 @@ def listen(name: str) -> socket.socket:
     """
     if sys.platform == "win32":
         raise OSError("Windows has pipes instead")
-    folder = _folder(name)
+    try:
+        return _listen(_folder(name), name)
+    except FileNotFoundError:  # another window has just removed the folder with its own socket
+        return _listen(_folder(name), name)
+
+
+def _listen(folder: str, name: str) -> socket.socket:
+    assert sys.platform != "win32"  # noqa: S101 - for the types
     _sweep(folder)
     path = os.path.join(folder, name)
     if _is_left(path):
