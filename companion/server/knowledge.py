@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TypeVar
 
 from ..comments.comment import MAX_NOTES, Comment, kept_lines
@@ -55,8 +55,6 @@ OFF = "The user's setting “context” is “off”: this editor tells nothing 
 GONE = "The editor's window is closed."
 EXCLUDED = "The user's setting “context_exclude” keeps {path} back."
 OUTSIDE = "{path} is not in a folder of the editor's window: only the user saves it."
-
-
 FULL = "pointOut: the user has {most} notes to look at, which is the most. There is room when they dismiss some."
 MAX_NAME = 64
 """Characters of an agent's name beside its words."""
@@ -254,7 +252,7 @@ class EditorKnowledge:
         """
         await self._check(self._told(), path)
         folders = self._folders()
-        if not await self._looks.one(path, lambda path: _is_below(path, folders)):
+        if not await self._looks.one(path, lambda path: _within(path, folders)):
             raise UntoldError(OUTSIDE.format(path=path))
         return await self._source.save_file(self._window, path)
 
@@ -340,10 +338,11 @@ def _is_unseen(path: str, seen: float) -> bool:
     return seen < written and time.time() - written < LONGEST
 
 
-def _is_below(path: str, folders: Iterable[str]) -> bool:
-    """Whether a file is in one of the folders, whatever links lead to it."""
-    real, *roots = (Path(os.path.normcase(os.path.realpath(each))) for each in (path, *folders))
-    return any(real.is_relative_to(root) for root in roots)
+def _within(path: str, folders: Iterable[str]) -> tuple[str, str] | None:
+    """Where the links of a path lead to, and the folder that this is in; None if it is in none. It blocks."""
+    real = os.path.realpath(path)
+    key = PurePath(path_key(real))
+    return next(((real, each) for each in folders if key.is_relative_to(path_key(os.path.realpath(each)))), None)
 
 
 def _normal(path: str) -> str:
@@ -364,11 +363,9 @@ def _lines_in(folders: Sequence[str], path: str, first: int, last: int) -> tuple
 
     What counts is where the links of a path lead to.
     """
-    real = os.path.realpath(path)
-    roots = {folder: os.path.realpath(folder) for folder in folders}
-    above = [folder for folder, root in roots.items() if PurePath(path_key(real)).is_relative_to(path_key(root))]
-    if not above:
+    if (found_in := _within(path, folders)) is None:
         return "is in no folder of the user's window."
+    real, folder = found_in
     try:
         found = read_file(real)
     except FileRefusedError as error:
@@ -380,8 +377,8 @@ def _lines_in(folders: Sequence[str], path: str, first: int, last: int) -> tuple
         del lines[-1]
     if last > len(lines):
         return f"has no line {last}."
-    inner = PurePath(real).parts[len(PurePath(roots[above[0]]).parts) :]
-    return os.path.join(above[0], *inner), lines[first - 1 : last]
+    inner = PurePath(real).parts[len(PurePath(os.path.realpath(folder)).parts) :]
+    return os.path.join(folder, *inner), lines[first - 1 : last]
 
 
 def _text(text: str, told: Told) -> str:
