@@ -45,7 +45,7 @@ class WindowChanges:
         """Whether its folders are compared with a commit, too."""
         self.done: list[tuple[ChangeRow, str]] = []
         self.put_off: list[PutOff] = []
-        """The latest last. Some may be done by now."""
+        """The latest last. Those that are done by now go with the next listing."""
         self.listing = Listing()
         self.watching: asyncio.Task[object] | None = None
         self.beginning = asyncio.Lock()

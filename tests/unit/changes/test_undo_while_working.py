@@ -122,6 +122,7 @@ async def test_an_undo_that_is_done_at_the_end_of_the_turn_is_taken_back_once(wo
     await work.until(lambda: "new.py" not in work.rows)
     work.decisions.take_back(WINDOW)
     await work.until(lambda: "new.py" in work.rows)
+    await work.until(lambda: not work.rounds.listing(WINDOW).can_take_back)
     work.decisions.take_back(WINDOW)
     await work.until(lambda: ("There is no decision to take back.", WINDOW) in work.editor.mentioned)
 
