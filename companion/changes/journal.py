@@ -22,7 +22,7 @@ from ..snapshots import files
 from ..snapshots.entries import Entry
 from ..snapshots.files import WriteRefusedError
 from ..snapshots.modes import on_disk
-from ..snapshots.objects import Contents
+from ..snapshots.objects import StoredContents
 from .round import Round
 from .state import entry_from, entry_to
 from .undo import RoundUndo, Stored, Write
@@ -175,7 +175,7 @@ class Journal:
 
     def _intent_from(self, plain: Mapping[str, Any]) -> Intent:
         listed: list[list[Any]] = plain["writes"]
-        contents = Contents(self._round.objects, (value[2] for value in listed if value[2]))
+        contents = StoredContents(self._round.objects, (value[2] for value in listed if value[2]))
         writes = [_write_from(value, contents) for value in listed]
         base = {path: entry_from(value) for path, value in plain["base"].items()}
         path, key, lines = plain["about"]
@@ -201,7 +201,7 @@ def _write_to(write: Write, lacking: Collection[str]) -> list[Any]:
     return [*given, write.is_baseline, write.whole, base, write.ops, write.drops_base]
 
 
-def _write_from(value: Sequence[Any], contents: Contents) -> Write:
+def _write_from(value: Sequence[Any], contents: StoredContents) -> Write:
     path, mode, blob, content, expected, full_mode, is_baseline, whole, base, ops, drops = value
     kept = None if base is None else base64.b64decode(base)
     if blob and content is None and blob not in contents:

@@ -18,7 +18,7 @@ from ..snapshots import files
 from ..snapshots.entries import LARGE, LINK, Difference, Entry
 from ..snapshots.files import WriteRefusedError
 from ..snapshots.modes import on_disk
-from ..snapshots.objects import Contents
+from ..snapshots.objects import StoredContents
 from .notes import MAX_NOTES, done_notes, limited, quoted, undone_notes
 from .round import Round
 from .rows import DOUBTFUL, EDITED, is_text, known_lines
@@ -35,7 +35,7 @@ _WHY = {
 class Stored(NamedTuple):
     """A content that is read when it is written."""
 
-    contents: Contents
+    contents: StoredContents
     blob: str
 
 
@@ -97,7 +97,7 @@ class RoundUndo:
     def __init__(self, round_: Round) -> None:
         self._round = round_
         self._objects = round_.objects
-        self._known: Contents | None = None
+        self._known: StoredContents | None = None
         """Contents that are read together."""
         self._base: dict[str, Entry | None] = {}
         """Entries of the baseline that were read together."""
@@ -177,7 +177,7 @@ class RoundUndo:
         `base` has their entries in the baseline, if they are known.
         """
         listed = [(path, entry) for path, entry in targets if entry]
-        self._known = Contents(self._objects, (entry.blob for _, entry in listed))
+        self._known = StoredContents(self._objects, (entry.blob for _, entry in listed))
         paths = [path for path, _ in listed]
         found = self._objects.entries(self._state.base, paths) if base is None else base
         self._base = dict.fromkeys(paths) | dict(found)

@@ -380,7 +380,7 @@ def _folders_above(path: str) -> list[str]:
     return ["/".join(parts[:at]) for at in range(1, len(parts))]
 
 
-class Contents:
+class StoredContents:
     """Some contents of the store, which are read in parts as they are asked for: best in their order."""
 
     def __init__(self, objects: StoreObjects, blobs: Iterable[str]) -> None:
