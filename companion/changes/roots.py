@@ -248,8 +248,10 @@ class Roots:
             (root, path) for root, folder in known.folders.items() for seen, _ in folder.by_git for path in seen.by_git
         }
         has_checkpoints = any(folder.round.state.checkpoints for folder in self.opened(window))
-        going = {root: folder.round.state.going for root, folder in known.folders.items()}
-        known.put_off = [each for each in known.put_off if not each.before.keys().isdisjoint(going.get(each.root, ()))]
+        going = {folder.root: folder.round.state.going.keys() for folder in self.opened(window)}
+        known.put_off = [
+            each for each in known.put_off if not going.get(each.root, each.before.keys()).isdisjoint(each.before)
+        ]
         sees = self.sees(window)
         can_take_back = bool(self.reviews.last_answered(window) or known.put_off) or any(
             folder.last_decided(window, folder.below(sees)) for folder in self.opened(window)
