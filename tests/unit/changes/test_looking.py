@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -244,3 +245,17 @@ async def test_a_restored_checkpoint_that_has_written_nothing_is_taken_back_alon
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == before
     assert (work.path / "b.py").read_text() == "agent\n"
+
+
+@pytest.mark.parametrize("review", ["after", "before"])
+async def test_a_person_who_has_chosen_to_review_afterwards_is_not_told_of_a_cli_that_never_asks(
+    work: Work, review: str
+):
+    """The others are: once, and they are told which setting it is."""
+    work.settings = replace(work.settings, review=review)
+    await work.begun()
+    for name in ("a.py", "b.py"):
+        (work.path / name).write_text("agent\n")
+        await work.until(lambda name=name: name in work.rows)
+        work.rounds._looks.announce(WINDOW, AGENT)
+    assert len([text for text, _ in work.editor.mentioned if "without asking" in text]) == (review != "after")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,10 @@ import pytest
 from companion import statuses
 from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily
 from companion.clis.processes import RunningCli
+from companion.settings import Review, Settings
 from companion.status.facts import Cli
+
+from ..conftest import FIRST, Running, until
 
 
 def running(family: CliFamily, cwd: Path, *arguments: str, approval: str | None = None, version: str = "0.24.4") -> Cli:
@@ -37,3 +41,19 @@ def test_a_cli_that_never_asks_is_found_by_its_options_settings_and_version(
     monkeypatch.setattr(statuses, "clis", lambda: (one,))
     assert statuses.silent_clis([str(tmp_path)]) == ({family.name: why} if why else {})
     assert statuses.silent_clis([str(tmp_path / "other")]) == {}
+
+
+@pytest.mark.parametrize("review", ["before", "after", "off"])
+def test_only_a_person_who_has_not_chosen_to_review_afterwards_is_warned_of_it(
+    start: Callable[..., Running], monkeypatch: pytest.MonkeyPatch, review: Review
+):
+    asked: list[Sequence[str]] = []
+    monkeypatch.setattr(statuses, "silent_clis", lambda folders: asked.append(folders) or {QWEN_CODE.name: "yolo"})
+    running = start(Settings(review=review))
+    running.listening()
+    until(lambda: asked)
+    until(lambda: running.do(lambda companion: companion.changes.unasking(FIRST)))
+    warned = [text for text, _ in running.editor.mentioned if "doesn't ask" in text]
+    shown = running.do(lambda companion: companion.statuses.of(FIRST)).unasking
+    assert (bool(warned), bool(shown)) == ((False, False) if review == "after" else (True, True))
+    assert all(len(text.partition(". ")[0]) <= 80 for text in warned)
