@@ -71,7 +71,7 @@ def cold_start() -> dict[str, float]:
         times["initialized"] = time.perf_counter()
 
     with tempfile.TemporaryDirectory() as folder:
-        editor = Editor(folder)
+        editor = Editor(folder, counts_collections=True)
         watcher = threading.Thread(target=cli, daemon=True)
         watcher.start()
         editor.start()
