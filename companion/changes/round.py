@@ -81,6 +81,8 @@ class Round:
         self.recent = RecentLooks()
         self.dropped = 0
         """How many of the oldest checkpoints were dropped because the store had too much in it."""
+        self._bounded = (("", 0), 0)
+        """For a baseline of which so many files are to be copied: the bytes that the store may have."""
         self.saved_at: dict[str, int] = {}
         """When the person has saved a file last, in nanoseconds of Unix time."""
         self.named: Mapping[str, str] = {}
@@ -415,12 +417,19 @@ class Round:
         entries += [entry for each in self._alive() for entry in each.beside.values()]
         blobs = {entry.blob for entry in entries if entry and not entry.why}
         size = store.prune({each.tree for each in self._alive()}, blobs)
-        if size > GROWTH and state.checkpoints and size > store.bound(self.objects.blobs(state.base.tree).values()):
+        if size > GROWTH and state.checkpoints and size > self._bound():
             count = (len(state.checkpoints) + 1) // 2
             state.checkpoints = state.checkpoints[count:]
             self.dropped += count
             self.save()
             store.prune({each.tree for each in self._alive()}, blobs, grown=0)
+
+    def _bound(self) -> int:
+        """Bytes that the store may have. To ask git for the size of each file takes longer than a look."""
+        copies, tree = self.store.copies, self.state.base.tree
+        if self._bounded[0] != (tree, copies.left):
+            self._bounded = (tree, copies.left), copies.bound(self.objects.blobs(tree).values())
+        return self._bounded[1]
 
     def _alive(self) -> list[TreeSnapshot]:
         """The snapshots that something needs."""
