@@ -19,7 +19,7 @@ from ..review.document import NOTHING, Body, body_of
 from ..review.source_text import SourceText
 from ..snapshots.entries import LINK, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
-from ..snapshots.git import Git, GitMissingError, GitStoppedError, program
+from ..snapshots.git import Git, GitCrashedError, GitMissingError, GitStoppedError, program
 from ..snapshots.objects import SCRATCH
 from ..snapshots.store import DamagedError, Store
 from . import moving, places
@@ -318,7 +318,11 @@ class Folder:
         """Look at the folder, on the worker thread. `at_work` are those who may have written, and that of a `turn`."""
         started = time.perf_counter()
         try:
-            seen = self.round.look(at_work, turn=turn)
+            try:
+                seen = self.round.look(at_work, turn=turn)
+            except GitCrashedError:
+                self._unlock()
+                seen = self.round.look(at_work, turn=turn)
         except OSError as error:
             self.failed(error)
             raise
@@ -347,7 +351,8 @@ class Folder:
     def _copy_some(self) -> None:
         if self.has_round:
             self.round.complete()
-            self.round.store.copies.more(COPYING)
+            if not self.round.store.copies.more(COPYING):
+                self.round.prune()  # at its leisure, not in the next look
 
     @property
     def left_to_copy(self) -> int:
@@ -381,6 +386,9 @@ class Folder:
     def failed(self, error: OSError) -> None:
         """A look or a beginning has failed. On the worker thread."""
         self.trouble = trouble_of(error, self.root)
+        self._unlock()
+
+    def _unlock(self) -> None:
         # Of a git that was killed: nobody else writes this store, and this thread runs one git at a time.
         if self._place:
             for name in ("index.lock", f"{SCRATCH}.lock", "HEAD.lock"):

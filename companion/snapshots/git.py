@@ -87,6 +87,10 @@ class GitStoppedError(GitError):
     """Git was ended, or lacked something on this machine: nothing is known of what it was to look at."""
 
 
+class GitCrashedError(GitStoppedError):
+    """A signal has ended git that nobody here sent: SIGBUS, if a file that it reads is made shorter meanwhile."""
+
+
 class GitMissingError(GitError):
     """There is no `git` program."""
 
@@ -142,7 +146,8 @@ class Git:
             limit: seconds that it may take; None for what is usual for the command.
 
         Raises:
-            GitStoppedError: it could not be started, took too long, or was ended, for example by `close`.
+            GitCrashedError: a signal has ended it.
+            GitStoppedError: it could not be started, took too long, or was ended by `close`.
             GitError: it failed.
         """
         if limit is None:
@@ -181,8 +186,10 @@ class Git:
             jobs.end(process.pid)
         if process.returncode not in answers:
             why = said.decode("utf-8", "replace").strip()[:500] or f"it ended with {process.returncode}"
-            is_stopped = self._is_closed or process.returncode < 0 or _is_passing(why)
-            raise (GitStoppedError if is_stopped else GitError)(f"git {arguments[0]}: {why}")
+            text = f"git {arguments[0]}: {why}"
+            if process.returncode < 0 and not self._is_closed:
+                raise GitCrashedError(text)
+            raise (GitStoppedError if self._is_closed or _is_passing(why) else GitError)(text)
         return printed
 
     def _output(self, process: subprocess.Popen[bytes], name: str, given: bytes, limit: float) -> tuple[bytes, bytes]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from companion.changes import folder as folder_module
 from companion.changes.folder import Folder
 from companion.changes.saves import Saves
 from companion.ids import WindowId
@@ -245,6 +246,32 @@ async def test_a_restored_checkpoint_that_has_written_nothing_is_taken_back_alon
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == before
     assert (work.path / "b.py").read_text() == "agent\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no signals")
+async def test_a_git_that_stumbles_over_a_file_being_cut_is_run_again_and_nothing_is_said(
+    work: Work, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """It reads files as memory: if one becomes shorter meanwhile, the system ends it with SIGBUS."""
+    ended, script = tmp_path / "ended", tmp_path / "git-that-ends"
+    script.write_text(
+        "#!/bin/sh\n"
+        f'case "$*" in *update-index*) [ -e "{ended}" ] || {{ : > "{ended}"; kill -BUS $$; }} ;; esac\n'
+        f'exec "{folder_module.program()}" "$@"\n'
+    )
+    script.chmod(0o755)
+    await work.begun()
+    real = Folder.look
+
+    def look(folder: Folder, *args: Any) -> Any:
+        monkeypatch.setattr(folder.round.store._git, "_path", str(script))
+        return real(folder, *args)
+
+    monkeypatch.setattr(Folder, "look", look)
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: set(work.rows) == {"a.py"})
+    assert ended.exists()
+    assert work.editor.said == []
 
 
 @pytest.mark.parametrize("review", ["after", "before"])
