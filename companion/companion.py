@@ -37,7 +37,6 @@ from .review.review import Review
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
 from .server.port import ElsewhereOffer, ElsewhereState, ServedWindow
-from .server.sessions import Session
 from .server.window import WindowServer
 from .settings import DaemonSettings, ReadTranscripts, Settings
 from .status import overview
@@ -431,13 +430,13 @@ class Companion:
         """What the CLIs in terminals propose."""
         for review in self.reviews:
             owner, file = review.owner, review.disk.source
-            if not isinstance(owner, Session) or owner.is_agent or not review.is_shown:
+            if review.connected is None or not review.is_shown:
                 continue
             for kind in KINDS:
                 if kind in owner.cli.lower():
                     reader: Reader = kind, owner.window
                     old, new = (file.source, file.shown), review.proposed.source
-                    yield CliProposal(reader, review.number, review.file_path, old, new, owner.since)
+                    yield CliProposal(reader, review.number, review.file_path, old, new, review.connected)
 
     async def _await_start(self, window: ServedWindow, server: WindowServer) -> None:
         try:

@@ -50,6 +50,7 @@ def to_plain(review: Review) -> dict[str, Any]:
         "reverts": [tuple(revert) for revert in review.reverts],
         "request": asdict(review.request) if review.request else None,
         "reason": review.reason,
+        "connected": review.connected,
         "outcome": review.outcome,
         "rejected": rejected.model_dump(by_alias=True),
         **{name: getattr(review, name) for name in _SAME},
@@ -70,6 +71,7 @@ def from_plain(left: Mapping[str, Any], owner: Owner) -> Review:
         reverts=[Revert(*each) for each in left.get("reverts", ())],
         is_shown=left["views"] is not None,
         reason=left.get("reason", ""),  # a version before has left none
+        connected=left.get("connected"),
         outcome=left.get("outcome", ""),
         **{name: left[name] for name in _SAME},
     )

@@ -89,6 +89,8 @@ class Review:
     """The file has been read, and the diff is on the screen or about to be."""
     reason: str = ""
     """What the agent has said just before it, if that is known for sure. It is the agent's text."""
+    connected: float | None = None
+    """When the CLI in a terminal that proposes it has connected, in Unix time; None if it comes from elsewhere."""
     orphaned: bool = False
     """The session is gone: nobody waits for the outcome."""
     outcome: Outcome = ""

@@ -85,12 +85,18 @@ class Reviews:
         return iter(list(self._open.values()))
 
     def open(
-        self, owner: Owner, file_path: str, content: str, request: Request | None = None, reason: str = ""
+        self,
+        owner: Owner,
+        file_path: str,
+        content: str,
+        request: Request | None = None,
+        reason: str = "",
+        connected: float | None = None,
     ) -> Review:
         """A CLI or a chat proposes a change. It silently supersedes an open one of the same owner and path.
 
         A chat that asks again after a reload goes on with the review from before. `reason` is what the agent has said
-        before it, if that is known already.
+        before it, if that is known already; `connected` is when the CLI in a terminal has connected.
         """
         if request and (claimed := self._claim(owner, file_path, content, request)):
             return claimed
@@ -98,7 +104,7 @@ class Reviews:
             self._background(self._close_views(old, "was replaced by a new proposal"))
         number = ReviewId(next(self._ids))
         review = self._open[owner, file_path] = Review(
-            owner, file_path, SourceText(content), number, request=request, reason=reason
+            owner, file_path, SourceText(content), number, request=request, reason=reason, connected=connected
         )
         logger.debug("%s opens a diff of %s", owner.cli, file_path)
         self._changed()

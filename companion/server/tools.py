@@ -147,7 +147,7 @@ class Tools:
 
     def _open(self, session: Session, opened: OpenDiffArguments) -> None:
         if session in self._sessions:  # nobody would get the outcome otherwise
-            self._reviews.open(session, opened.file_path, opened.new_content)
+            self._reviews.open(session, opened.file_path, opened.new_content, connected=session.since)
 
     async def _list(self, context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         session = self._session(context)

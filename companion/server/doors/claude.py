@@ -399,7 +399,8 @@ class Client:
         # It has one question for a file at a time: an older one has been answered in the terminal.
         self._withdraw(lambda one: one.tab == given.tab_name or one.path == path)
         proposal = self.proposals[identifier] = Proposal(self, identifier, path, given.tab_name)
-        self._offer.reviews.open(proposal, path, given.new_file_contents)
+        connected = self._session.since if self._session else None
+        self._offer.reviews.open(proposal, path, given.new_file_contents, connected=connected)
         return None
 
     def _withdraw(self, is_meant: Callable[[Proposal], bool]) -> int:

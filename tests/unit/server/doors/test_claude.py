@@ -16,7 +16,7 @@ from companion.ids import WindowId
 from companion.server.port import Selected, Selection, Tab
 from companion.settings import Settings
 
-from ...conftest import Running, until
+from ...conftest import FIRST, Running, until
 from .client import TOKEN, Client, lock_of, texts
 from .conftest import Connect
 
@@ -164,6 +164,16 @@ def test_an_accepted_diff_is_answered_with_its_text_in_two_parts(running: Runnin
     running.accept(path)
     assert texts(client.answer(call)) == ["FILE_SAVED", "new\n"]
     assert client.call("close_tab", tab_name="a tab") == ["TAB_CLOSED"]
+
+
+def test_a_proposal_is_looked_for_in_the_transcripts_of_its_cli(running: Running, connect: Connect, path: str):
+    client = connect(running)
+    client.propose(path, "new\n")
+    running.diff(path)
+    [found] = running.do(lambda companion: list(companion._proposals()))
+    [session] = running.do(lambda companion: list(companion._windows[FIRST].sessions))
+    assert (found.reader, found.path, found.new) == (("claude", FIRST), path, "new\n")
+    assert found.since == session.since
 
 
 def test_an_edited_diff_is_answered_with_what_the_person_wants(running: Running, connect: Connect, path: str):

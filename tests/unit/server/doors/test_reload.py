@@ -35,8 +35,10 @@ def test_an_open_diff_is_answered_on_the_same_connection_after_two_reloads(
     lock = lock_of(running)
     call = client.propose(path, "new\n")
     running.diff(path).text = "mine\n"
+    waiting = running.do(lambda it: list(it._proposals()))
     running = reload(running, start)
     running = reload(running, start)
+    assert running.do(lambda it: list(it._proposals())) == waiting
     assert {**lock_of(running), "pid": 0} == {**lock, "pid": 0}
     assert client.ask("ping")["result"] == {}
     running.accept(path)
