@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..snapshots.entries import Difference, Entry, TreeSnapshot
@@ -26,6 +26,8 @@ class Checkpoints:
         self._round = round_
         self._undo = undo
         self._objects = round_.objects
+        self._changed: dict[tuple[int, float], frozenset[str]] = {}
+        """What was changed in turns that are over, before the next one began: by the numbers and times of theirs."""
 
     def add(
         self,
@@ -107,19 +109,47 @@ class Checkpoints:
         following = next(later, None)
         return (following.disk, following.saves) if following else (state.now, len(state.saves))
 
-    def last_of(self, paths: Iterable[str]) -> dict[str, Checkpoint]:
-        """The checkpoint of the last prompt after which each file was changed, without what the person has saved."""
+    def turns_of(self, paths: Iterable[str]) -> dict[str, list[Checkpoint]]:
+        """The checkpoints of the prompts after which each file was changed, the last one first.
+
+        Without what the person has saved. Of the earlier ones, those are left out of whose file something was kept.
+        """
         state = self._round.state
-        left, found = set(paths), dict[str, Checkpoint]()
-        for point in state.checkpoints[: -1 - SINCE : -1]:
-            if not left:
-                break
-            start = self._round.with_saves(point.disk, point.saves, len(state.saves))
-            since = self._objects.differences(start, state.now, renames=False)
-            changed = left.intersection(path for each in since for path in each.paths)
-            found |= dict.fromkeys(changed, point)
-            left -= changed
+        left, found = set(paths), dict[str, list[Checkpoint]]()
+        points = state.checkpoints[: -1 - SINCE : -1]
+        for point, following in zip(points, (None, *points), strict=False):
+            if following and (again := found.keys() & self._changed_before(following, point)):
+                for path in self._unkept_since(point, again):
+                    found[path].append(point)
+            if left:
+                since = left & self._changed_in(point, state.now, len(state.saves))
+                found |= {path: [point] for path in since}
+                left -= since
         return found
+
+    def _changed_in(self, point: Checkpoint, end: TreeSnapshot, saves: int) -> set[str]:
+        """The files that were changed from a checkpoint on, but for what the person has saved until then."""
+        start = self._round.with_saves(point.disk, point.saves, saves)
+        return {path for each in self._objects.differences(start, end, renames=False) for path in each.paths}
+
+    def _changed_before(self, following: Checkpoint, point: Checkpoint) -> frozenset[str]:
+        """The files that were changed in the turn of a checkpoint before the following one."""
+        key = point.number, point.at
+        if (known := self._changed.get(key)) is not None:
+            return known
+        changed = self._changed_in(point, following.disk, following.saves)
+        if point.end:
+            changed &= self._changed_in(point, point.end, point.end_saves)
+            self._changed = {each: paths for each, paths in self._changed.items() if each[0] > point.number - SINCE}
+            self._changed[key] = frozenset(changed)
+        return frozenset(changed)
+
+    def _unkept_since(self, point: Checkpoint, paths: Collection[str]) -> list[str]:
+        """Those of some files whose baseline only the person's saves have changed since a checkpoint."""
+        state = self._round.state
+        then = self._round.with_saves(point.base, point.saves, len(state.saves))
+        before, now = (self._objects.entries(each, sorted(paths)) for each in (then, state.base))
+        return [path for path in paths if before.get(path) == now.get(path)]
 
     def files_of_turn(self, turn: str) -> int:
         """How many files were changed in a turn that has ended, without what the person has saved meanwhile."""

@@ -664,12 +664,17 @@ class Folder:
         contents = self.round.contents_of([each for each in self.round.waiting() if each.path in rows])
         return {path: (row.version, contents.get(path)) for path, row in rows.items()}
 
-    def turns(self) -> dict[str, FileTurn]:
-        """The last prompt after which each file that waits was changed, by path. On the worker thread."""
-        found = self.checkpoints.last_of(row.path for row in self.rows)
+    def turns(self) -> dict[str, tuple[FileTurn, ...]]:
+        """The prompts after which each file that waits was changed, by path, the last one first.
+
+        On the worker thread.
+        """
+        found = self.checkpoints.turns_of(row.path for row in self.rows)
         return {
-            path: FileTurn(self.checkpoints.key_of(point), point.agent, point.at, point.words)
-            for path, point in found.items()
+            path: tuple(
+                FileTurn(self.checkpoints.key_of(point), point.agent, point.at, point.words) for point in points
+            )
+            for path, points in found.items()
         }
 
     def close(self) -> None:

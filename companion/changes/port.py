@@ -78,7 +78,7 @@ class FileChanges:
 
 @dataclass(frozen=True, slots=True)
 class FileTurn:
-    """The last prompt after which an agent has changed a file that waits."""
+    """A prompt after which an agent has changed a file that waits."""
 
     key: str
     """The same for all files of the prompt, in all folders of a window."""

@@ -311,10 +311,13 @@ class Rounds:
         folder, sees = self.roots.folder(root), self.roots.sees(window)
         return await folder.bodies(list(filter(folder.below(sees), paths))) if folder else {}
 
-    async def turns(self, window: WindowId) -> dict[tuple[str, str], FileTurn]:
-        """The last prompt after which each file that waits in a window was changed, by its root and path."""
+    async def turns(self, window: WindowId) -> dict[tuple[str, str], tuple[FileTurn, ...]]:
+        """The prompts after which each file that waits in a window was changed, by its root and path.
+
+        The last one comes first.
+        """
         found = [(folder.root, await folder.call(folder.turns)) for folder in self.roots.opened(window)]
-        return {(root, path): turn for root, turns in found for path, turn in turns.items()}
+        return {(root, path): made for root, files in found for path, made in files.items()}
 
     async def committed(self, root: str, path: str, *, in_index: bool) -> str | None:
         """The text of a file in the person's own repository, for the editor's gutter."""

@@ -117,6 +117,8 @@ class ReviewTurn:
     words: str = ""
     """The prompt's first words."""
     files: Sequence[ListedFile] = ()
+    again: Sequence[str] = ()
+    """What it has changed besides and a later prompt has changed again, as it is shown: it is under that one."""
 
     @property
     def count(self) -> Count:
@@ -341,7 +343,7 @@ def arranged(
     blocks = [Block("title", f"{HINT}{title}\n", "N"), *lines(notes)]
     filled = _Filled(blocks, bodies, folded, limit)
     for turn, files in found:
-        if files and filled.goes_on:
+        if (files or (turn.again and not words)) and filled.goes_on:
             filled.add(Block(("turn", turn.key), _turn_line(turn, files), "T"))
             for file in files:
                 filled.add_file(file)
@@ -416,7 +418,8 @@ def _turn_line(turn: ReviewTurn, files: Sequence[ListedFile]) -> str:
     words = f"“{turn.words}”" if turn.words else ""
     count = sum((file.count for file in files), Count())
     said = " · ".join(filter(None, (turn.agent or "Changed outside", turn.at, words)))
-    return f"{TURN}{_line(said)}{SPLIT}  {count}\n"
+    again = _line(f"changed again later: {', '.join(turn.again)}") if turn.again else ""
+    return f"{TURN}{_line(said)}{SPLIT}  {'  '.join(filter(None, (str(count) if files else '', again)))}\n"
 
 
 def _file_line(file: ListedFile, *, is_open: bool) -> str:

@@ -157,13 +157,14 @@ class TestReview(ReviewCase):
         yield from self.waits(0)
         self.assertEqual((self.folder / "b.py").read_text(), OLD.replace("line 7\n", ""))
 
-    def two_turns(self) -> Steps:
-        """A file of each of two prompts."""
-        for name in ("one.py", "two.py"):
+    def two_turns(self, first: str = "one.py", second: str = "two.py") -> Steps:
+        """A file of each of two prompts, or one of both."""
+        for name in (first, second):
             (self.folder / name).write_text(OLD)
         yield from self.begun()
         running: Any = loaded("sublime_text.package").adapter().thread._running[1]
-        for at, name in enumerate(("one", "two"), 1):
+        listings = loaded("sublime_text.package").adapter().written.listings
+        for at, (name, file, line) in enumerate((("one", first, "line 7\n"), ("two", second, "line 30\n")), 1):
             began: Future[None] = Future()
 
             async def begin(name: str = name, began: Future[None] = began) -> None:
@@ -173,8 +174,9 @@ class TestReview(ReviewCase):
 
             loaded("sublime_text.package").adapter().thread.post(lambda it, begin=begin: it._background(begin()))
             yield from self.done(began)
-            (self.folder / f"{name}.py").write_text(OLD.replace("line 7\n", f"line of {name}\n"))
-            yield from self.waits(at)
+            path = self.folder / file
+            path.write_text(path.read_text().replace(line, f"line of {name}\n"))
+            yield lambda at=at: listings.of(self.window).count.inserted == at
             loaded("sublime_text.package").adapter().thread.post(
                 lambda it, name=name: it.changes.turn_ended(self.window.id(), 7, name)
             )
@@ -227,6 +229,25 @@ class TestReview(ReviewCase):
         shown.close()
         self.tab.run_command("qwen_companion_show_turn")
         yield self._turn_shown
+
+    def test_a_turn_whose_files_a_later_one_has_changed_again_has_its_heading_which_names_them(self) -> Steps:
+        """There nothing is to be decided."""
+        yield from self.two_turns("one.py", "one.py")
+        yield from self.review()
+        yield self.has("◆ Agent", "◆ Agent", "▾ one.py")
+        first, second = (line for line in self.lines() if line.startswith("◆ Agent"))
+        self.assertIn("“Prompt one”   changed again later: one.py", first)
+        self.assertIn("“Prompt two”   1 file, +2 −2", second)
+        self.go_to("◆ Agent")
+        self.tab.run_command("qwen_companion_decide_turn", {"what": "undo"})
+        self.assertIn("line of two", (self.folder / "one.py").read_text())
+        self.press("enter")
+        yield self._turn_shown
+        shown = self._turn_shown()
+        assert shown
+        text = text_of(shown)
+        self.assertIn("+line of one\n", text)
+        self.assertNotIn("line of two", text)
 
     def _turn_shown(self) -> sublime.View | None:
         view = self.window.active_view()

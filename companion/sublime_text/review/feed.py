@@ -77,8 +77,8 @@ class ReviewFeed:
         self._versions: dict[FileKey, str] = {}
         self._asked: dict[FileKey, str] = {}
         """The versions of the bodies that were asked for and have not come."""
-        self._turn_of: dict[tuple[str, str, str], FileTurn | None] = {}
-        """By root, path and what is on the disk."""
+        self._turns_of: dict[tuple[str, str, str], tuple[FileTurn, ...]] = {}
+        """The last one first, by root, path and what is on the disk."""
         self._asks_turns = False
         self._is_over = True
         """Whether a proposal that comes while none waits begins another turn."""
@@ -89,7 +89,7 @@ class ReviewFeed:
         listing = self._written.listings.of(self.window)
         self.rows = {FileKey("written", row.root, row.path): row for row in listing.rows}
         self.comments = {comment.id: comment for comment in self._commented.of_window(self.window)}
-        if all((row.root, row.path, row.after) in self._turn_of for row in listing.rows):
+        if all((row.root, row.path, row.after) in self._turns_of for row in listing.rows):
             self.turns = [*self._proposing(), *self._turns()]
             self._listed = {file.key: file for turn in self.turns for file in turn.files}
             self.bodies = {key: body for key, body in self.bodies.items() if key in self._listed}
@@ -225,9 +225,9 @@ class ReviewFeed:
         number = WindowId(self.window.id())
         self._asks_turns = True
 
-        def answer(found: dict[tuple[str, str], FileTurn]) -> None:
+        def answer(found: dict[tuple[str, str], tuple[FileTurn, ...]]) -> None:
             self._asks_turns = False
-            self._turn_of = {(row.root, row.path, row.after): found.get((row.root, row.path)) for row in rows}
+            self._turns_of = {(row.root, row.path, row.after): found.get((row.root, row.path), ()) for row in rows}
             self.changed()
 
         self._ask(self.window, lambda companion: companion.changes.turns(number), answer)
@@ -252,19 +252,21 @@ class ReviewFeed:
         return ListedFile(key, path, version, count, diff.agent, "proposal", review.unmarked, state, reason=reason)
 
     def _turns(self) -> list[ReviewTurn]:
-        found: dict[str, tuple[FileTurn | None, list[ListedFile]]] = {}
+        found: dict[str, tuple[FileTurn | None, list[ListedFile], list[str]]] = {}
         # Hundreds of files, of which one or two have changed since.
         self._made = {row: self._made.get(row) or self._written_file(key, row) for key, row in self.rows.items()}
         for row, file in self._made.items():
-            turn = self._turn_of[row.root, row.path, row.after]
-            name = turn.key if turn else f"before {row.agents}"
-            found.setdefault(name, (turn, []))[1].append(file)
+            turns = self._turns_of[row.root, row.path, row.after]
+            last = next(iter(turns), None)
+            found.setdefault(last.key if last else f"before {row.agents}", (last, [], []))[1].append(file)
+            for turn in turns[1:]:
+                found.setdefault(turn.key, (turn, [], []))[2].append(file.path)
         ordered = sorted(found.items(), key=lambda each: each[1][0].at if each[1][0] else 0.0)
         return [
-            ReviewTurn(name, turn.agent, time.strftime("%H:%M", time.localtime(turn.at)), turn.words, files)
+            ReviewTurn(name, turn.agent, time.strftime("%H:%M", time.localtime(turn.at)), turn.words, files, again)
             if turn
             else ReviewTurn(name, files[0].agent, files=files)
-            for name, (turn, files) in ordered
+            for name, (turn, files, again) in ordered
         ]
 
     def _written_file(self, key: FileKey, row: ChangeRow) -> ListedFile:

@@ -113,6 +113,7 @@ _COMMANDS = {
 """What the last lines name, in their order, with the command and its arguments."""
 _FIRST = ("next", "keep", "undo", "open")
 """What the first line names, too."""
+AGAIN = "A later prompt has changed all files of this turn again: they are under that one."
 _WIDE = 80
 """Characters of a line that names keys."""
 What = Literal["change", "file", "turn"]
@@ -664,8 +665,8 @@ class ReviewTab:
         if self.feed.kind != "review":
             self._say("Here each file is undone by itself.")
             return
-        if turn is None:
-            self._say("There is no change at the caret.")
+        if turn is None or not turn.files:
+            self._say(AGAIN if turn else "There is no change at the caret.")
             return
         self._decide_files(turn, what)
         self._after("file")

@@ -375,6 +375,45 @@ def test_the_changes_of_a_turn_are_those_until_its_end(folder: Folder):
     assert (path, after) == ("b.txt", b"later\n")
 
 
+def in_turn(folder: Folder, name: str, path: str, text: str) -> None:
+    """An agent has a turn, in which it writes one file."""
+    folder.checkpoints.add(AGENT, name, name)
+    folder.write(path, text)
+    folder.look()
+    folder.checkpoints.end(name)
+
+
+def turns_of(folder: Folder, *paths: str) -> dict[str, list[str]]:
+    return {path: [point.turn for point in found] for path, found in folder.checkpoints.turns_of(paths).items()}
+
+
+def test_a_file_is_of_each_turn_that_has_changed_it_the_last_one_first(folder: Folder):
+    first = LINES.replace("line 3\n", "first\n")
+    in_turn(folder, "one", "a.py", first)
+    in_turn(folder, "two", "b.txt", "b\n")
+    in_turn(folder, "three", "a.py", first.replace("line 25\n", "third\n"))
+    expected = {"a.py": ["three", "one"], "b.txt": ["two"]}
+    assert [turns_of(folder, "a.py", "b.txt") for _ in range(2)] == [expected, expected]
+    folder.save("a.py", first.replace("line 25\n", "third\n").replace("line 9\n", "mine\n"))
+    assert turns_of(folder, "a.py", "b.txt") == expected
+
+
+def test_what_is_written_between_two_turns_is_of_no_turn_that_has_ended_before(folder: Folder):
+    in_turn(folder, "one", "b.txt", "b\n")
+    folder.write("a.py", first := LINES.replace("line 3\n", "first\n"))
+    folder.look()
+    in_turn(folder, "two", "a.py", first.replace("line 25\n", "second\n"))
+    assert turns_of(folder, "a.py", "b.txt") == {"a.py": ["two"], "b.txt": ["one"]}
+
+
+def test_a_turn_of_whose_file_something_was_kept_is_over(folder: Folder):
+    first = LINES.replace("line 3\n", "first\n")
+    in_turn(folder, "one", "a.py", first)
+    folder.round.keep_file("a.py")
+    in_turn(folder, "two", "a.py", first.replace("line 25\n", "second\n"))
+    assert turns_of(folder, "a.py") == {"a.py": ["two"]}
+
+
 def test_the_changes_after_a_quiet_minute_are_those_until_the_next_prompt(folder: Folder):
     folder.checkpoints.add(AGENT, "")
     folder.write("a.py", LINES.replace("line 3\n", "first\n"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -51,6 +52,17 @@ def turns(*files: ListedFile) -> list[ReviewTurn]:
 
 def text(blocks: Sequence[Block]) -> list[str]:
     return "".join(block.text for block in blocks).replace("\xa0", " ").split("\n")
+
+
+def test_a_turn_of_whose_files_none_is_left_names_them_unless_it_is_filtered() -> None:
+    both = [ReviewTurn(1, "Qwen Code", "14:04", "Name it", (), ("a.py", "b.py")), *turns(file("a.py"), file("b.py"))]
+    both[1] = replace(both[1], again=("c.py",))
+    lines = text(arranged(both, {}).blocks)
+    assert lines[1:3] == [
+        "◆ Qwen Code · 14:04 · “Name it”   changed again later: a.py, b.py",
+        "◆ Qwen Code · 14:05 · “Refuse titles”   2 files, +0 −0  changed again later: c.py",
+    ]
+    assert not any("Name it" in line for line in text(arranged(both, {}, wanted="a.py").blocks))
 
 
 def test_a_file_shows_its_changes_with_three_lines_around_each_and_a_gap_between() -> None:
