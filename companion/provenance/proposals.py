@@ -1,7 +1,8 @@
 """Why a CLI in a terminal proposes something: the call in its transcript that waits for just that text.
 
 Nothing but the texts tells which call a diff belongs to: the connection has no id that the transcript has. So there is
-a reason only if a single call fits in all transcripts, to the byte, and nobody has proposed the same before.
+a reason only if a single call fits in all transcripts, to the byte, no other diff that waits has the same text, and the
+call has not fitted to a diff before.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from hashlib import blake2b
 
 from ..exclusion import Told
 from ..ids import ReviewId
-from .calls import TextReplacement, WritingCall, below, real_path
+from .calls import TextReplacement, below, real_path
 from .log import MAX_REASON
 from .replay import Effort, TooMuchError
-from .transcripts import CliTranscript, Reader
+from .transcripts import CliTranscript, Reader, WaitingCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +35,22 @@ class CliProposal:
 
 
 class ProposalReasons:
-    """Finds the reasons of proposals, and remembers what was proposed."""
+    """Finds the reasons of proposals. It knows those that wait; what was proposed before, the calls know."""
 
     def __init__(self) -> None:
-        self._first: dict[tuple[str, bytes], set[ReviewId]] = {}
-        """Which proposals had the same path and text."""
-        self._before: set[ReviewId] = set()
+        self._waiting: set[ReviewId] = set()
         self._ready: Collection[ReviewId] = ()
+        self._unsure: set[ReviewId] = set()
+        """Those that wait and have ever had another one of the same path and text beside them."""
 
     def look(self, proposals: Sequence[CliProposal]) -> None:
         """Take on what is proposed. A transcript has had time to tell of what was there at the look before."""
+        numbers, alike = {each.number for each in proposals}, dict[tuple[str, bytes], set[ReviewId]]()
         for each in proposals:
-            self._first.setdefault(_key(each), set()).add(each.number)
-        numbers = {each.number for each in proposals}
-        self._ready, self._before = numbers & self._before, numbers
+            alike.setdefault(_key(each), set()).add(each.number)
+        self._unsure &= numbers
+        self._unsure.update(*(same for same in alike.values() if len(same) > 1))
+        self._ready, self._waiting = numbers & self._waiting, numbers
 
     def reasons(
         self, proposals: Sequence[CliProposal], transcripts: Sequence[CliTranscript], told: Told
@@ -60,32 +63,35 @@ class ProposalReasons:
         roots = [os.path.realpath(folder) for folder in told.folders]
         for each in proposals:
             path = real_path(each.path)
-            if each.number not in self._ready or below(path, roots) is None or told.is_excluded(path, roots):
+            if below(path, roots) is None or told.is_excluded(path, roots):
                 continue
             try:
                 found = list(_fitting(each, path, transcripts))
             except TooMuchError:
                 known[each.number] = ""
                 continue
-            if len(self._first[_key(each)]) > 1 or len(found) > 1:
+            for call in found:
+                call.proposal = call.proposal or each.number
+            if each.number in self._unsure or len(found) > 1:
                 known[each.number] = ""
             elif found:
-                known[each.number] = found[0].reason[-MAX_REASON:]
-        return known
+                call = found[0]
+                known[each.number] = call.reason[-MAX_REASON:] if call.proposal == each.number else ""
+        return {number: reason for number, reason in known.items() if number in self._ready}
 
 
 def _key(proposal: CliProposal) -> tuple[str, bytes]:
     return proposal.path, blake2b(proposal.new.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _fitting(proposal: CliProposal, path: str, transcripts: Sequence[CliTranscript]) -> Iterator[WritingCall]:
+def _fitting(proposal: CliProposal, path: str, transcripts: Sequence[CliTranscript]) -> Iterator[WaitingCall]:
     """The calls that would make the proposal. Raises TooMuchError."""
     effort = Effort()
     for transcript in transcripts:
-        for call in transcript.talk.waiting(proposal.since):
-            named = {each.path for each in call.replaced}
+        for call, replaced in transcript.talk.waiting(proposal.since):
+            named = {each.path for each in replaced}
             is_alike = len(named) == 1 and os.path.basename(min(named)) == os.path.basename(proposal.path)
-            if is_alike and real_path(min(named)) == path and _makes(call.replaced, proposal, effort):
+            if is_alike and real_path(min(named)) == path and _makes(replaced, proposal, effort):
                 yield call
 
 

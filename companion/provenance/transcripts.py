@@ -26,7 +26,7 @@ from typing import Any, Literal, cast
 from .. import json_text
 from ..changes import places
 from ..clis.families import qwen_home
-from ..ids import WindowId
+from ..ids import ReviewId, WindowId
 from ..platforms import files
 from ..settings import ReadTranscripts
 from ..small_files import read_own
@@ -81,12 +81,16 @@ class StrangeTranscript:
 
 
 @dataclass(slots=True)
-class _Pending:
+class WaitingCall:
+    """A call that has no result so far."""
+
     name: str
     arguments: Object
     reason: str
     written_by: float
     """When its line was there, in Unix time."""
+    proposal: ReviewId | None = None
+    """The first diff that it would have made: it is no reason for another one."""
 
 
 @dataclass(slots=True)
@@ -120,7 +124,7 @@ class _Conversation:
         self.begins_later = False
         """Whether the beginning was not read, so that what comes first belongs to a prompt."""
         self._reason = ""
-        self._pending: dict[str, _Pending] = {}
+        self._pending: dict[str, WaitingCall] = {}
         self._known: set[str] = set()
 
     def asks(self, key: str, text: str, at: object) -> None:
@@ -149,7 +153,8 @@ class _Conversation:
         if self.turns and key not in self._known:
             self.turns[-1].is_over = False
         if key and isinstance(arguments, dict) and len(self._pending) < MOST_CALLS:
-            self._pending.setdefault(key, _Pending(name, cast("Object", arguments), self._reason, self.written_by))
+            call = WaitingCall(name, cast("Object", arguments), self._reason, self.written_by)
+            self._pending.setdefault(key, call)
 
     def done(self, key: str, display: object = None) -> None:
         """A call was done. `display` has the whole texts, if the CLI tells them."""
@@ -168,11 +173,11 @@ class _Conversation:
         self._take()
         self._pending.pop(key, None)
 
-    def waiting(self, since: float) -> Iterator[WritingCall]:
-        """The calls that were written down since a Unix time and have no result so far."""
-        for key, pending in self._pending.items():
+    def waiting(self, since: float) -> Iterator[tuple[WaitingCall, tuple[TextReplacement, ...]]]:
+        """The calls that wait and were written down since a Unix time, each with what it would replace."""
+        for pending in self._pending.values():
             if pending.written_by >= since:
-                yield WritingCall(key, pending.name, tuple(self._replaced(pending, None)), pending.reason)
+                yield pending, tuple(self._replaced(pending, None))
 
     def skips(self) -> None:
         """Some lines were not read."""
@@ -187,7 +192,7 @@ class _Conversation:
     def _take(self) -> None:
         self.taken += bool(self.turns) or self.begins_later
 
-    def _replaced(self, pending: _Pending, display: object) -> Iterator[TextReplacement]:
+    def _replaced(self, pending: WaitingCall, display: object) -> Iterator[TextReplacement]:
         shown = _object(display)
         path = _text(shown.get("filePath")) or _text(shown.get("file_path"))
         path = path or next(

@@ -166,18 +166,53 @@ async def test_two_calls_of_one_session_that_would_write_the_same_say_nothing(tm
     assert terminal.explained == {1: ""}
 
 
-async def test_what_is_proposed_a_second_time_has_no_reason(tmp_path: Path) -> None:
+async def test_what_is_proposed_again_has_the_reason_of_its_own_call(tmp_path: Path) -> None:
     terminal = await ready(tmp_path)
     say(terminal, [waits(terminal)])
     terminal.propose(NEW)
     await terminal.look(2)
     terminal.proposals.clear()
-    say(terminal, [cancelled(), ask("Do it after all", "u2")])
+    say(terminal, [cancelled(), ask("Do it after all", "u2"), waits(terminal, "Because you want it.", "c2")])
     terminal.propose(NEW, 2)
     await terminal.look(2)
-    say(terminal, [waits(terminal, "Because you want it.", "c2")])
+    assert terminal.explained == {1: "Prices need one.", 2: "Because you want it."}
+
+
+@pytest.mark.parametrize("looks", [1, 2])
+async def test_a_call_that_still_waits_when_the_same_is_proposed_again_is_no_reason_for_that(
+    tmp_path: Path, looks: int
+) -> None:
+    """Its CLI was killed, say, and the call of the other one is not written down yet."""
+    terminal = await ready(tmp_path)
+    say(terminal, [waits(terminal)])
+    terminal.propose(NEW)
+    await terminal.look(looks)
+    terminal.proposals.clear()
+    terminal.propose(NEW, 2)
+    await terminal.look(3)
+    assert terminal.explained.get(2) == ""
+
+
+async def test_of_two_proposals_alike_neither_has_a_reason_also_when_one_has_its_answer(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path)
+    terminal.propose(NEW)
+    terminal.propose(NEW, 2)
     await terminal.look(2)
-    assert terminal.explained == {1: "Prices need one.", 2: ""}
+    del terminal.proposals[1]
+    say(terminal, [waits(terminal)])
+    await terminal.look(2)
+    assert terminal.explained == {1: "", 2: ""}
+
+
+async def test_nothing_is_kept_of_a_proposal_that_has_its_answer(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path)
+    say(terminal, [waits(terminal)])
+    for number in (1, 2, 3):
+        terminal.propose(NEW, number)
+    await terminal.look(3)
+    terminal.proposals.clear()
+    await terminal.look()
+    assert not any(vars(terminal.reasons._proposed).values())
 
 
 async def test_a_call_that_is_over_is_no_reason_for_what_comes_after_it(tmp_path: Path) -> None:
