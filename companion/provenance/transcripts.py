@@ -123,6 +123,8 @@ class _Conversation:
         """When what is read now was there, in Unix time."""
         self.begins_later = False
         """Whether the beginning was not read, so that what comes first belongs to a prompt."""
+        self.is_theirs = True
+        """Whether what is done now was asked for by the person, as far as is known."""
         self._reason = ""
         self._pending: dict[str, WaitingCall] = {}
         self._known: set[str] = set()
@@ -138,8 +140,14 @@ class _Conversation:
         for turn in self.turns:
             turn.is_over = True
         self.turns = [*self.turns[-1:], TranscriptTurn(key, text[:_LONGEST], _time(at))]
-        self._reason = ""
-        self._pending.clear()
+        self.is_theirs = True
+        self.skips()
+
+    def begins(self, *, is_theirs: bool) -> None:
+        """A turn begins: for the person, who is about to ask, or for something else, such as a timer."""
+        self.over()
+        self.is_theirs = is_theirs
+        self.skips()
 
     def says(self, text: str) -> None:
         """The agent says or thinks something."""
@@ -150,6 +158,8 @@ class _Conversation:
     def calls(self, key: str, name: str, arguments: object) -> None:
         """The agent calls a tool."""
         self._take()
+        if not self.is_theirs:
+            return
         if self.turns and key not in self._known:
             self.turns[-1].is_over = False
         if key and isinstance(arguments, dict) and len(self._pending) < MOST_CALLS:
@@ -180,7 +190,7 @@ class _Conversation:
                 yield pending, tuple(self._replaced(pending, None))
 
     def skips(self) -> None:
-        """Some lines were not read."""
+        """What comes now does not go on with what was said before, such as after lines that were not read."""
         self._reason = ""
         self._pending.clear()
 
@@ -221,6 +231,8 @@ def _qwen(talk: _Conversation, line: Object) -> None:
             talk.asks(
                 _text(line.get("uuid")), "\n".join(_text(part.get("text")) for part in parts), line.get("timestamp")
             )
+        case "user":  # a timer, a task in the background that has ended, a goal
+            talk.begins(is_theirs=False)
         case "assistant":
             talk.model = _text(line.get("model")) or talk.model
             has_calls = False

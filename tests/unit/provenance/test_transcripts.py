@@ -116,6 +116,20 @@ async def test_a_turn_ends_when_its_cli_has_gone_or_is_silent_for_long(
     assert [event[0] for event in terminal.looks.events][-2:] == ["began", "ended"]
 
 
+async def test_what_the_agent_does_without_a_prompt_has_none(tmp_path: Path) -> None:
+    """A timer, or a task in the background that has ended, begins a turn after that of the person."""
+    terminal = await ready(tmp_path)
+    path = terminal.folder / "shop.py"
+    first = SHOP + "a_line_that_the_person_wanted = 1\n"
+    second = first + "a_line_that_nobody_asked_for = 2\n"
+    third = second + "a_line_that_was_asked_for_then = 3\n"
+    timer = ask("Every hour: look at the shop", "u2", provenance="system", subtype="cron")
+    lines = [ask("Write it"), *call(path, SHOP, first), done(), timer, *call(path, first, second, "c2"), done()]
+    lines += [ask("Go on", "u3"), *call(path, second, third, "c3"), done()]
+    await terminal.play(iter(here(terminal, lines)))
+    assert await terminal.why("a_line_that") == [("Write it", "So."), ("", ""), ("Go on", "So.")]
+
+
 async def test_a_transcript_of_another_folder_says_nothing(tmp_path: Path) -> None:
     terminal = await ready(tmp_path)
     path = terminal.folder / "shop.py"
