@@ -212,8 +212,8 @@ class _Conversation:
         new = shown.get("newContent")
         if path and isinstance(new, str) and (old is None or isinstance(old, str)):
             yield TextReplacement(self._full(path), old or "", new, is_whole=True)
-        elif patch := _text(pending.arguments.get("patch")):
-            yield from _patched(patch, self._full)
+        elif changes := _object(pending.arguments.get("changes")):
+            yield from _changed(changes, self._full)
         else:
             yield from replaced_by(pending.arguments, self._full)
 
@@ -282,25 +282,20 @@ def _gemini(talk: _Conversation, line: Object) -> None:
 
 
 def _claude(talk: _Conversation, line: Object) -> None:
-    """Claude Code: messages as its API has them. A sub-agent's own are in between, and its prompt is no person's."""
+    """Claude Code 2.1.318: messages as its API has them. It says which ones the person has written."""
     talk.cwd = talk.cwd or _text(line.get("cwd"))
     talk.session = talk.session or _text(line.get("sessionId"))
-    if line.get("isSidechain") is True or line.get("isMeta") is True:
+    if any(line.get(name) is True for name in _CLAUDES_ASIDES):
         return
     message = _object(line.get("message"))
     parts = [_object(part) for part in _parts(message.get("content"))]
     match line.get("type"):
         case "user":
-            texts = [_text(part.get("text")) for part in parts if part.get("type") == "text"]
-            if any(texts):
-                talk.asks(_text(line.get("uuid")), "\n".join(texts), line.get("timestamp"))
-            results = [part for part in parts if part.get("type") == "tool_result"]
-            for part in results:
-                key = _text(part.get("tool_use_id"))
-                if part.get("is_error") is True:
-                    talk.failed(key)
-                else:
-                    talk.done(key, _claudes(line.get("toolUseResult")) if len(results) == 1 else None)
+            _claudes_user(talk, line, parts)
+        case "attachment":
+            queued = _object(line.get("attachment"))
+            if queued.get("type") == "queued_command" and _is_human(queued):  # said while it works
+                talk.asks(_text(line.get("uuid")), _text(queued.get("prompt")), line.get("timestamp"))
         case "assistant":
             talk.model = _text(message.get("model")) or talk.model
             for part in parts:
@@ -311,6 +306,30 @@ def _claude(talk: _Conversation, line: Object) -> None:
                 talk.over()
         case _:
             pass
+
+
+def _claudes_user(talk: _Conversation, line: Object, parts: Sequence[Object]) -> None:
+    """The results of calls, or what somebody has said."""
+    results = [part for part in parts if part.get("type") == "tool_result"]
+    for part in results:
+        key = _text(part.get("tool_use_id"))
+        if part.get("is_error") is True:
+            talk.failed(key)
+        else:
+            talk.done(key, _claudes(line.get("toolUseResult")) if len(results) == 1 else None)
+    texts = [_text(part.get("text")) for part in parts if part.get("type") == "text"]
+    if any(texts) and _is_human(line):
+        talk.asks(_text(line.get("uuid")), "\n".join(texts), line.get("timestamp"))
+    elif any(texts) and not results:  # an interruption, a command, a task in the background that has ended
+        talk.begins(is_theirs=False)
+
+
+_CLAUDES_ASIDES = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isVirtual")
+"""What is true of a message that is none of the person's and begins nothing."""
+
+
+def _is_human(said: Object) -> bool:
+    return _object(said.get("origin")).get("kind") == "human"
 
 
 def _claudes(value: object) -> Object:
@@ -327,31 +346,35 @@ def _claudes(value: object) -> Object:
 
 
 def _codex(talk: _Conversation, line: Object) -> None:
-    """Codex: items as its API has them, and events beside them."""
+    """Codex 0.166: items as its person sees them, among others as its API has them."""
     payload = _object(line.get("payload"))
-    match line.get("type"), payload.get("type"):
-        case ("session_meta", _):
+    item = _object(payload.get("item"))
+    match line.get("type"), payload.get("type"), item.get("type"):
+        case ("session_meta", _, _) if payload.get("thread_source") == "user":  # not of a sub-agent
             talk.cwd, talk.session = _text(payload.get("cwd")), _text(payload.get("id"))
-        case ("turn_context", _):
+        case ("turn_context", _, _):
             talk.model = _text(payload.get("model")) or talk.model
-        case ("event_msg", "user_message"):
-            # It has no id: the same words again, right after each other, are one prompt.
-            text = _text(payload.get("message"))
-            talk.asks(f"{_text(line.get('timestamp'))} {_short_hash(text)}", text, line.get("timestamp"))
-        case ("event_msg", "task_complete" | "turn_complete"):
-            talk.over()
-        case ("response_item", "message") if payload.get("role") == "assistant":
-            talk.says("\n".join(_text(_object(part).get("text")) for part in _list(payload.get("content"))))
-        case ("response_item", "custom_tool_call"):
-            talk.calls(_text(payload.get("call_id")), _text(payload.get("name")), {"patch": payload.get("input")})
-        case ("event_msg", "patch_apply_end"):
-            key = _text(payload.get("call_id"))
-            if payload.get("success") is True:
+        case ("event_msg", "task_started", _):
+            talk.begins(is_theirs=_object(payload.get("turn_attribution")).get("turn_trigger") == "user")
+        case ("event_msg", "item_completed", "UserMessage") if talk.is_theirs:
+            talk.asks(_text(item.get("id")), _joined(item.get("content")), line.get("timestamp"))
+        case ("event_msg", "item_completed", "AgentMessage"):
+            talk.says(_joined(item.get("content")))
+        case ("event_msg", "item_completed", "FileChange"):
+            key = _text(item.get("id"))
+            talk.calls(key, "apply_patch", {"changes": item.get("changes")})
+            if item.get("status") == "completed":
                 talk.done(key)
             else:
                 talk.failed(key)
+        case ("event_msg", "task_complete" | "turn_aborted", _):
+            talk.over()
         case _:
             pass
+
+
+def _joined(content: object) -> str:
+    return "\n".join(_text(_object(part).get("text")) for part in _list(content))
 
 
 def _is_beside(kind: Kind, line: Object) -> bool:
@@ -363,18 +386,22 @@ def _is_beside(kind: Kind, line: Object) -> bool:
         case "gemini":
             return what in {"info", "error", "warning"} or "sessionId" in line or any(key[:1] == "$" for key in line)
         case "claude":
-            return line.get("isSidechain") is True or line.get("isMeta") is True or what in _CLAUDES_OWN
+            return any(line.get(name) is True for name in _CLAUDES_ASIDES) or what in _CLAUDES_OWN
         case "codex":
-            return what in _CODEXS_OWN or (
-                what == "response_item" and _text(_object(line.get("payload")).get("type")) in _CODEXS_ITEMS
-            )
+            inner = _text(_object(line.get("payload")).get("type"))
+            return what in _CODEXS_OWN or (what in {"event_msg", "response_item"} and inner in _CODEXS_ITEMS)
 
 
-_CLAUDES_OWN = {"summary", "system", "file-history-snapshot", "queue-operation", "progress"}
-_CODEXS_OWN = {"session_meta", "turn_context", "event_msg", "compacted"}
+_CLAUDES_OWN = {
+    "api-request", "api-request-blob", "api-request-shape", "atis-latch", "attachment", "file-history-delta",
+    "file-history-snapshot", "last-prompt", "mode", "permission-mode", "progress", "queue-operation", "summary",
+    "system", "tools-used",
+}  # fmt: skip
+_CODEXS_OWN = {"compacted", "session_meta", "token_usage_record", "turn_context", "world_state"}
 _CODEXS_ITEMS = {
-    "message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
-    "local_shell_call", "web_search_call",
+    "additional_tools", "custom_tool_call", "custom_tool_call_output", "function_call", "function_call_output",
+    "item_completed", "local_shell_call", "message", "reasoning", "task_complete", "task_started",
+    "thread_settings_applied", "token_count", "turn_aborted", "web_search_call",
 }  # fmt: skip
 _READERS: Mapping[Kind, Callable[[_Conversation, Object], None]] = {
     "qwen": _qwen,
@@ -384,32 +411,20 @@ _READERS: Mapping[Kind, Callable[[_Conversation, Object], None]] = {
 }
 
 
-def _patched(patch: str, full: Callable[[str], str]) -> Iterator[TextReplacement]:
-    """What a patch of Codex's replaces: the lines of each hunk, with those around them."""
-    path, old, new = "", list[str](), list[str]()
-    is_new = False
+_HUNK = re.compile(r"^@@.*\n", re.MULTILINE)
 
-    def hunk() -> Iterator[TextReplacement]:
-        if path and (old != new):
-            before = None if is_new else "".join(f"{each}\n" for each in old)
-            yield TextReplacement(full(path), before, "".join(f"{each}\n" for each in new))
-        old.clear()
-        new.clear()
 
-    for line in patch.split("\n"):
-        header = re.match(r"\*\*\* (Add|Update|Delete) File: (.+)", line)
-        if header or line.startswith(("@@", "*** ")):
-            yield from hunk()
-            if header:
-                path, is_new = header[2].strip(), header[1] == "Add"
-        elif line[:1] in {" ", ""}:
-            old.append(line[1:])
-            new.append(line[1:])
-        elif line[:1] == "-":
-            old.append(line[1:])
-        elif line[:1] == "+":
-            new.append(line[1:])
-    yield from hunk()
+def _changed(changes: Object, full: Callable[[str], str]) -> Iterator[TextReplacement]:
+    """What Codex has changed, by path: a new file, or the lines of each hunk, with those around them."""
+    for path, each in changes.items():
+        change = _object(each)
+        where = full(_text(change.get("move_path")) or path)
+        if change.get("type") == "add":
+            yield TextReplacement(where, None, _text(change.get("content")))
+        for hunk in _HUNK.split(_text(change.get("unified_diff")))[1:]:
+            lines = hunk.splitlines(keepends=True)
+            old, new = ("".join(line[1:] for line in lines if line[:1] in kinds) for kinds in (" -", " +"))
+            yield TextReplacement(where, old, new)
 
 
 class CliTranscript:
@@ -693,7 +708,3 @@ def _time(value: object) -> float:
         return datetime.fromisoformat(_text(value)).timestamp()
     except (ValueError, OverflowError, OSError):
         return 0.0
-
-
-def _short_hash(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

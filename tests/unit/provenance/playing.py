@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -156,7 +157,7 @@ class Terminal:
     async def play(self, lines: Iterator[Object], each: Callable[[], object] = lambda: None) -> None:
         """The CLI writes lines into its transcript, and what its tools have written onto the disk."""
         for line in lines:
-            for name, text in written(line):
+            for name, text in written(line, self.folder):
                 path = self.folder / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
@@ -186,10 +187,27 @@ def dated(line: Object) -> Object:
     return {**line, "timestamp": datetime.now(UTC).isoformat()} if "timestamp" in line else line
 
 
-def written(line: Object) -> Iterator[tuple[str, str]]:
+def written(line: Object, folder: Path) -> Iterator[tuple[str, str]]:
     """What a tool has written, by a line of a transcript."""
     results = [line.get("toolCallResult") or {}, *(line.get("toolCalls") or [])]
     for result in results:
         display = result.get("resultDisplay")
         if isinstance(display, dict) and "fileName" in display and result.get("status") == "success":
             yield display["fileName"], display["newContent"]
+    result = line.get("toolUseResult")  # of Claude Code
+    if isinstance(result, dict) and "originalFile" in result:
+        new = result.get("content")
+        if new is None:
+            new = result["originalFile"].replace(result["oldString"], result["newString"])
+        yield Path(result["filePath"]).name, new
+    for path, change in line.get("payload", {}).get("item", {}).get("changes", {}).items():  # of Codex
+        if change["type"] == "add":
+            yield Path(path).name, change["content"]
+            continue
+        _, *hunks = re.split("^@@.*\n", change["unified_diff"], flags=re.MULTILINE)
+        text = (folder / Path(path).name).read_text()
+        for hunk in hunks:
+            lines = hunk.splitlines(keepends=True)
+            old, new = ("".join(each[1:] for each in lines if each[0] in kinds) for kinds in (" -", " +"))
+            text = text.replace(old, new)
+        yield Path(path).name, text

@@ -16,7 +16,12 @@ from companion.provenance.transcripts import CliTranscript
 
 from .playing import SHOP, Object, Terminal, dated
 
-RECORDED = {"qwen": "qwen-0.24.4.jsonl", "gemini": "gemini-0.61.0.jsonl"}
+RECORDED = {
+    "qwen": "qwen-0.24.4.jsonl",
+    "gemini": "gemini-0.61.0.jsonl",
+    "claude": "claude-2.1.318.jsonl",
+    "codex": "codex-0.166.0.jsonl",
+}
 
 
 async def ready(root: Path, kind: Any = "qwen") -> Terminal:
@@ -49,7 +54,7 @@ def here(terminal: Terminal, lines: list[Object]) -> list[Object]:
     return [{**line, **({"cwd": str(terminal.folder)} if line.get("cwd") == "@" else {})} for line in lines]
 
 
-@pytest.mark.parametrize("kind", ["qwen", "gemini"])
+@pytest.mark.parametrize("kind", RECORDED)
 async def test_each_change_of_a_real_cli_leads_to_its_own_prompt_and_sentence(tmp_path: Path, kind: str) -> None:
     terminal = await ready(tmp_path, kind)
     await terminal.play(terminal.recorded(RECORDED[kind]))
@@ -67,10 +72,47 @@ async def test_each_change_of_a_real_cli_leads_to_its_own_prompt_and_sentence(tm
     assert await terminal.why("def total") == [(three, "Reason 1 of task 3.")]
     for words in ("PRICES = {", "amount = 0.0", "for title", "amount +="):
         assert await terminal.why(words) == [("", "")]
-    agent = {"qwen": "Qwen Code", "gemini": "Gemini CLI"}[kind]
+    agent = {"qwen": "Qwen Code", "gemini": "Gemini CLI", "claude": "Claude Code", "codex": "Codex"}[kind]
     began = [event for event in terminal.looks.events if event[0] == "began"]
     assert began == [("began", agent, each) for each in (one, two, three)]
     assert terminal.looks.events.count(("ended",)) == 3
+
+
+async def test_of_what_claude_code_writes_down_only_what_the_person_has_said_is_a_prompt(tmp_path: Path) -> None:
+    """Not a command of its own, nor an interruption, nor the summary of what was said."""
+    terminal = await ready(tmp_path, "claude")
+    await terminal.play(terminal.recorded(RECORDED["claude"]))
+    terminal.looks.events.clear()
+    await terminal.play(terminal.recorded("claude-2.1.318-more.jsonl"))
+    prompts = [event[2] for event in terminal.looks.events if event[0] == "began"]
+    assert prompts == [
+        "Slowly (task #4)", "No, use cents", "Talk (task #5)", "After the interruption (task #6)",
+        "After the compaction (task #7)",
+    ]  # fmt: skip
+    assert terminal.looks.events[-1] == ("ended",)
+    assert await terminal.why("amount = 0.00") == [("No, use cents", "Reason 1 of task 4.")]
+    assert terminal.reasons.strange == ()
+
+
+@pytest.mark.parametrize("change", [("turn_trigger", "user", "agent"), ("thread_source", "user", "subagent")])
+async def test_what_a_sub_agent_of_codex_is_asked_is_no_prompt(tmp_path: Path, change: tuple[str, str, str]) -> None:
+    name, old, new = change
+    terminal = await ready(tmp_path, "codex")
+    lines = [json.dumps(line) for line in terminal.recorded(RECORDED["codex"])]
+    assert any(f'"{name}": "{old}"' in line for line in lines)
+    await terminal.play(json.loads(line.replace(f'"{name}": "{old}"', f'"{name}": "{new}"')) for line in lines)
+    assert (terminal.looks.events, await terminal.why("raise ValueError")) == ([], [("", "")])
+
+
+@pytest.mark.parametrize(("kind", "before"), [("claude", '"origin"'), ("codex", '"item_completed"')])
+async def test_a_transcript_of_a_version_that_says_it_otherwise_is_named(
+    tmp_path: Path, kind: Any, before: str
+) -> None:
+    terminal = await ready(tmp_path, kind)
+    lines = [json.dumps(line) for line in terminal.recorded(RECORDED[kind])]
+    await terminal.play(json.loads(line.replace(before, '"otherwise"')) for line in lines)
+    [strange] = terminal.reasons.strange
+    assert (strange.version, terminal.looks.events) == ({"claude": "2.1.318", "codex": "0.166.0"}[kind], [])
 
 
 async def test_what_was_there_before_anybody_looked_says_nothing(tmp_path: Path) -> None:
@@ -349,69 +391,3 @@ def test_what_is_said_is_looked_at_once_however_many_calls_follow(
     transcript = CliTranscript("qwen", str(tmp_path), "a.jsonl")
     transcript.read()
     assert ([each.reason for each in transcript.talk._pending.values()], looked) == (["So."] * 20, ["So."])
-
-
-def test_codex_and_claude_are_understood(tmp_path: Path) -> None:
-    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n one\n-two\n+three\n*** Add File: b.py\n+new\n*** End Patch"
-    codex: list[Object] = [
-        {"type": "session_meta", "payload": {"id": "s", "cwd": "/here"}},
-        {"type": "event_msg", "timestamp": "t", "payload": {"type": "user_message", "message": "Do it"}},
-        {
-            "type": "response_item",
-            "payload": {
-                "type": "message",
-                "role": "assistant",
-                "content": [{"type": "output_text", "text": "Two is wrong."}],
-            },
-        },
-        {
-            "type": "response_item",
-            "payload": {"type": "custom_tool_call", "name": "apply_patch", "call_id": "c", "input": patch},
-        },
-        {"type": "event_msg", "payload": {"type": "patch_apply_end", "call_id": "c", "success": True}},
-        {"type": "event_msg", "payload": {"type": "task_complete"}},
-    ]
-    claude: list[Object] = [
-        {
-            "type": "user",
-            "uuid": "u",
-            "cwd": "/here",
-            "sessionId": "s",
-            "message": {"role": "user", "content": "Do it"},
-        },
-        {
-            "type": "assistant",
-            "message": {
-                "model": "m",
-                "content": [
-                    {"type": "text", "text": "Two is wrong."},
-                    {"type": "tool_use", "id": "c", "name": "Edit", "input": {"file_path": "/here/a.py"}},
-                ],
-            },
-        },
-        {"type": "user", "uuid": "v", "isSidechain": True, "message": {"content": "A sub-agent's prompt"}},
-        {
-            "type": "user",
-            "message": {"content": [{"type": "tool_result", "tool_use_id": "c", "content": "ok"}]},
-            "toolUseResult": {
-                "filePath": "/here/a.py",
-                "oldString": "two",
-                "newString": "three",
-                "originalFile": "one\ntwo\n",
-            },
-        },
-        {"type": "assistant", "message": {"stop_reason": "end_turn", "content": [{"type": "text", "text": "Done."}]}},
-    ]
-    found = {}
-    for kind, lines in (("codex", codex), ("claude", claude)):
-        (tmp_path / f"{kind}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        transcript = CliTranscript(kind, str(tmp_path), f"{kind}.jsonl")  # type: ignore[arg-type]
-        transcript.read()
-        [turn] = transcript.talk.turns
-        [done_call] = turn.calls
-        assert (turn.prompt, turn.is_over, done_call.reason) == ("Do it", True, "Two is wrong.")
-        found[kind] = [(each.path, each.old, each.new) for each in done_call.replaced]
-    assert found == {
-        "codex": [("/here/a.py", "one\ntwo\n", "one\nthree\n"), ("/here/b.py", None, "new\n")],
-        "claude": [("/here/a.py", "one\ntwo\n", "one\nthree\n")],
-    }
