@@ -12,6 +12,8 @@ from companion.agents import AgentCommand
 from tests.agent_talk import until
 from tests.e2e.chatting import Chatting, opened, write_settings
 from tests.e2e.editor import Editor
+from tests.e2e.model import Script
+from tests.e2e.reasons import CHECK, SHOP, Reasons
 from tests.unit.chats import test_chats_agents as rooms
 from tests.unit.chats.chatting import CHAT
 
@@ -57,6 +59,10 @@ async def test_the_mode_stays_after_a_new_connection(place: Place):
         assert choices.mode == other
 
 
+#: What is shown for the mode in which an agent asks before it changes a file.
+ASKING = {"claude": "Manual", "codex": "Read-only", "vibe": "Ask"}
+
+
 class InEditor:
     """The package in an editor whose person has said yes to an agent."""
 
@@ -68,12 +74,27 @@ class InEditor:
         folders = {"Mine": [str(folder_of(place.home))]}
         allowed = {"allowed": {"Mine": list(agent.command)}, "allowed_folders": folders, "last": "Mine"}
         (person / "QwenCompanion Agents.sublime-settings").write_text(json.dumps(allowed), encoding="utf-8")
+        self.place = place
         self.editor = Editor(place.home, [folder_of(place.home)])
+
+    def restart(self) -> None:
+        """End the editor, and start it again without its chat."""
+        self.editor.kill()
+        self.editor = Editor(self.place.home, [folder_of(self.place.home)])
 
     def chat(self) -> Chatting:
         chat = opened(self.editor, self.editor.state()["windows"][0]["id"])
         chat.wait_text("on this computer")
         self.editor.wait("connection", lambda: chat.bars and "Reconnect" not in chat.bars)
+        return chat
+
+    def asking(self) -> Chatting:
+        """A chat whose agent asks before it changes a file, if it has a mode for that."""
+        chat = self.chat()
+        if mode := ASKING.get(self.place.name):
+            chat.command("chat_mode")
+            chat.choose(mode)
+            self.editor.wait("the mode", lambda: mode in chat.bars)
         return chat
 
 
@@ -84,19 +105,11 @@ def editor(place: Place) -> Iterator[InEditor]:
     editor.editor.kill()
 
 
-#: What is shown for the mode in which an agent asks before it changes a file.
-ASKING = {"claude": "Manual", "codex": "Read-only", "vibe": "Ask"}
-
-
 def test_the_changes_of_a_turn_are_those_of_the_file(place: Place, editor: InEditor):
     path = place.home.write("a.txt", TEXT)
     first = TEXT.replace("line 5\n", "line five\n")
     second = first.replace("line 35\n", "line thirty-five\n")
-    chat = editor.chat()
-    if place.agent.asks:
-        chat.command("chat_mode")
-        chat.choose(ASKING[place.name])
-        editor.editor.wait("the mode", lambda: ASKING[place.name] in chat.bars)
+    chat = editor.asking()
     script = place.changes(path, ("line 5\n", "line five\n"), ("line 35\n", "line thirty-five\n"))
     chat.ask(script)
     # Kimi Code has the editor write without a question.
@@ -123,3 +136,30 @@ def test_the_changes_of_a_turn_are_those_of_the_file(place: Place, editor: InEdi
     changed = [line for line in page["text"].splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     assert changed == ["-line 5", "+line five", "-line 35", "+line thirty-five"]
     assert "told" not in page["text"]
+
+
+def test_each_line_leads_to_its_own_prompt_and_sentence(place: Place, editor: InEditor):
+    place.home.write("shop.py", SHOP)
+    place.model.explains = True
+    chat, reasons = editor.asking(), Reasons(editor.editor, place.folder)
+    for prompt in reasons.prompts(place.agent):
+        script = place.model.script(*prompt.rounds)
+        chat.ask(script, prompt.words)
+
+        def is_over(script: Script = script) -> bool:
+            for proposal in editor.editor.sides("proposal"):
+                editor.editor.accept(proposal)
+            if "(y)" in chat.bars and not editor.editor.sides("proposal"):
+                chat.answer("y")  # OpenCode shows no diff of lines that are all indented
+            return script.done in chat.text
+
+        editor.editor.wait("end of the turn", is_over)
+        chat.wait_idle()
+        reasons.done(prompt, script)
+    editor.editor.do("command", name="qwen_companion_keep_all_changes")
+    shop = place.folder / "shop.py"
+    text = shop.read_text()
+    shop.write_text(text.replace(CHECK, "").replace("def total", f"def check(title):\n{CHECK}\n\ndef total"))
+    editor.restart()
+    reasons.editor = editor.editor
+    reasons.hold()

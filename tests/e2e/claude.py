@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .cli import START, STEP, Cli
-from .editor import Editor
 from .model import Call, Model, Script
 from .qwen import PROJECT, Home, MissingError
 from .terminal import Terminal, WaitedError
@@ -84,6 +83,7 @@ class Claude(Cli):
             **(more or {}),
         )
         super().__init__(model, Terminal([program()], cwd=cwd, env=environment))
+        self._port = port
 
     def wait_ready(self) -> None:
         """Wait until it takes a prompt; its question about the auto mode, a moment later, is answered with No."""
@@ -94,6 +94,15 @@ class Claude(Cli):
             time.sleep(0.5)
             self.terminal.press("\r")
         self.terminal.wait("prompt", lambda: MANUAL not in self.terminal.text() and self.idle(), START)
+
+    def wait_connected(self) -> None:
+        """Wait until it has a connection to the port that its terminal names."""
+
+        def is_connected() -> bool:
+            found = (wire for process in self.terminal.processes() for wire in process.net_connections())
+            return any(wire.raddr and wire.raddr.port == self._port for wire in found)
+
+        self.terminal.wait("connection", is_connected, STEP)
 
     def wait_selected(self, words: str) -> None:
         """Wait until its prompt says what is selected in the editor, which it knows once it is connected."""
@@ -124,8 +133,8 @@ class Claude(Cli):
         return self.ask(f"Write {path.name}", *first, [Call("Write", write)])
 
 
-def lock_of(home: Home, editor: Editor, index: int = 0, limit: float = STEP) -> dict[str, object]:
-    """The lock file of one of the editor's windows, and its `port`."""
+def lock_of(home: Home, index: int = 0, limit: float = STEP) -> dict[str, object]:
+    """The lock file of one of the editor's windows, and its `port`. No other editor is in the home."""
     end = time.monotonic() + limit
     while time.monotonic() < end:
         for path in sorted((home.home / ".claude" / "ide").glob("*.lock"))[index : index + 1]:

@@ -38,7 +38,7 @@ class Place:
         self.home, self.model = Home.make(), Model()
         self.path = self.home.write("greet.py", GREET)
         self.editor = Editor(self.home, [self.home.workspace])
-        self.port = int(str(lock_of(self.home, self.editor)["port"]))
+        self.port = int(str(lock_of(self.home)["port"]))
         self.clis: list[Claude] = []
 
     def run(self, port: int | None = None, **more: str) -> Claude:
@@ -112,6 +112,19 @@ def test_a_proposal_is_answered_in_the_editor(place: Place, how: str):
     assert ("user modified your proposed changes" in heard(place, script).lower()) is (how == "edited")
 
 
+def test_a_proposal_has_the_sentence_before_its_call_in_the_transcript(place: Place):
+    place.home.answer_transcripts(may=True)
+    place.model.explains = True
+    cli = place.run()
+    for old, new in (('"hi"', '"hello"'), ('"hello"', '"hi"')):
+        script = cli.ask_to_edit(place.path, old, new)
+        proposal = place.editor.wait_diff(place.path)["id"]
+        phantoms = lambda proposal=proposal: str(place.editor.view(proposal)["phantoms"])  # noqa: E731
+        place.editor.wait("reason", lambda phantoms=phantoms, script=script: script.said(1) in phantoms())
+        place.editor.accept({"id": proposal})
+        cli.wait_done(script)
+
+
 def test_an_answer_in_the_terminal_closes_the_diff(place: Place):
     cli = place.run()
     script = cli.ask_to_edit(place.path, '"hi"', '"hello"')
@@ -133,7 +146,7 @@ def test_an_open_proposal_goes_on_after_a_reload(place: Place):
     place.editor.accept(proposal)
     cli.wait_done(script)
     assert place.path.read_text() == HELLO
-    assert lock_of(place.home, place.editor)["port"] == place.port
+    assert lock_of(place.home)["port"] == place.port
     again = cli.ask_to_edit(place.path, '"hello"', '"hi"')
     place.editor.accept(place.editor.wait_diff(place.path))
     cli.wait_done(again)
@@ -159,7 +172,7 @@ def test_two_windows_have_clis_of_their_own(place: Place):
     (other / "greet.py").write_text(GREET)
     place.editor.do("new_window", folders=[str(other)])
     place.editor.wait("second lock file", lambda: len(list((place.home.home / ".claude/ide").glob("*.lock"))) == 2)
-    locks = [lock_of(place.home, place.editor, index) for index in (0, 1)]
+    locks = [lock_of(place.home, index) for index in (0, 1)]
     [port] = [int(str(lock["port"])) for lock in locks if lock["workspaceFolders"] == [str(other)]]
     assert port != place.port
     cli = Claude(place.home, place.model, port=port, cwd=other)

@@ -34,7 +34,7 @@ class Place:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
         self.editor = Editor(self.home, [self.home.workspace])
-        lock = lock_of(self.home, self.editor)
+        lock = lock_of(self.home)
         more = {name: value.format(port=lock["port"]) for name, value in more.items()}
         quiet = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
         environment = self.home.environment(TERM="xterm-256color", SHELL="/bin/bash", **quiet, **more)
