@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ..agents.published import codex_edit, codex_write
 from .claude import Claude, lock_of
+from .codex import Codex
 from .gemini import Gemini
 from .model import Call, Model
 from .qwen import Home, Qwen
@@ -62,10 +64,13 @@ KINDS = {
         lambda home, model: Claude(home, model, port=int(str(lock_of(home)["port"])), mode="acceptEdits"),
         CliTools(claude_read, claude_edit, claude_write),
     ),
+    "Codex": Kind(Codex, CliTools(None, codex_edit, codex_write)),
 }
+#: `scripts/setup --all` installs it.
+LONG = {"Codex"}
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in KINDS])
 def asking(request: pytest.FixtureRequest, programs: None, gemini_program: None) -> Iterator[tuple[Reviewed, CliTools]]:
     kind = KINDS[request.param]
 
@@ -85,6 +90,8 @@ def test_each_line_of_a_cli_in_a_terminal_leads_to_its_own_prompt_and_sentence(
 ) -> None:
     at, tools = asking
     cli, reasons = at.session.cli, Reasons(at.editor, at.folder)
+    if isinstance(cli, Codex):  # it is not connected: nobody looks at the folder before its first prompt
+        at.run("qwen_companion_begin_round")
     at.wait_baseline()
     time.sleep(LOOKS)  # nobody types a prompt as fast as a test
     for prompt in reasons.prompts(tools):
