@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,6 @@ from .places import relative
 from .roots import Roots
 from .rows import ChangeRow
 from .state import GOES, Chosen
-from .window import PutOff
 
 KEPT = 200
 """Reviewed files that a list keeps."""
@@ -138,9 +136,6 @@ class Decisions:
         if not late:
             return False
         await folder.call(folder.round.put_off, window, late)
-        known = self._roots.window(window)
-        put_off = PutOff(time.time(), folder.root, {path: going.get(path) for path in late})
-        known.put_off = [*known.put_off, put_off][-KEPT:]
         first, more = min(late), f" and {len(late) - 1} more" if len(late) > 1 else ""
         self._roots.editor.mention(f"{first}{more} {GOES}. Undo again does it now.", window)
         return True
@@ -263,13 +258,9 @@ class Decisions:
             ]
         reverted = self._reviews.last_reverted(window)
         answered = self._reviews.last_answered(window)
-        put_off = self._roots.window(window).put_off
-        latest = put_off[-1].at if put_off else 0
-        last = max([answered.at if answered else 0, latest, *(at for at, _ in found)])
+        last = max([answered.at if answered else 0, *(at for at, _ in found)])
         if reverted and reverted.reverts[-1].at >= last:
             return await self._reviews.texts.take_back(reverted)
-        if put_off and latest == last:
-            return await self._take_put_off_back(window, put_off.pop())
         if answered and answered.at == last:
             self._take_answer_back(window, answered)
         elif found:
@@ -294,16 +285,6 @@ class Decisions:
             self._roots.publish(window)
             why = f"{review.owner.cli} was told that you reject its change of {review.name}. This is its text."
             self._roots.editor.keep_text(window, review.name, answered.text, why)
-
-    async def _take_put_off_back(self, window: WindowId, put_off: PutOff) -> bool:
-        """Undo something no more when the turn ends. False if it is undone already, or kept."""
-        is_off: list[bool] = []
-
-        async def stay(folder: Folder) -> None:
-            is_off.append(await folder.call(folder.round.put_off_no_more, put_off.before))
-
-        await self._decide_in(window, put_off.root, "", stay)
-        return any(is_off)
 
     async def _take_back_in(self, window: WindowId, roots: Sequence[str]) -> None:
         """Take the last decision back that can be, in the first of some roots that has one."""

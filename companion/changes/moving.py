@@ -98,6 +98,7 @@ class _Paths:
             modes=self.keys(found.modes),
             notes=notes,
             saves=saves,
+            going=self.keys(found.going),
         )
 
     def checkpoint(
@@ -229,6 +230,7 @@ def _add_history(
         known.lines |= operation.lines
         known.modes |= operation.modes
         known.renamed |= operation.renamed
+        known.going |= operation.going
     state.decided.sort(key=lambda each: each.at)
     known_at = {each.at for each in state.checkpoints}
     new = [each for each in checkpoints if each.at not in known_at]

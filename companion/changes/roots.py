@@ -248,12 +248,8 @@ class Roots:
             (root, path) for root, folder in known.folders.items() for seen, _ in folder.by_git for path in seen.by_git
         }
         has_checkpoints = any(folder.round.state.checkpoints for folder in self.opened(window))
-        going = {folder.root: folder.round.state.going.keys() for folder in self.opened(window)}
-        known.put_off = [
-            each for each in known.put_off if not going.get(each.root, each.before.keys()).isdisjoint(each.before)
-        ]
         sees = self.sees(window)
-        can_take_back = bool(self.reviews.last_answered(window) or known.put_off) or any(
+        can_take_back = self.reviews.last_answered(window) is not None or any(
             folder.last_decided(window, folder.below(sees)) for folder in self.opened(window)
         )
         looks = [each.round.state.now for each in self.opened(window)] if known.has_since else []

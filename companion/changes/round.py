@@ -612,28 +612,37 @@ class Round:
         self.settle()
 
     def put_off(self, window: int, found: Mapping[str, Sequence[Chosen]]) -> None:
-        """Have these changes of files, none for a whole one, undone when the turn ends."""
+        """Have these changes of files, none for a whole one, undone when the turn ends. That can be taken back."""
         before = self.state.going
         more = {
             path: Going((*(before[path].changes if path in before else ()), *each) if each else (), window)
             for path, each in found.items()
         }
-        self.state.going = before | more
+        self._have_going(before | more)
+        self.remember(Operation({}, at=self.moment(), going={path: before.get(path) for path in more}, window=window))
         self.save()
 
-    def put_off_no_more(self, before: Mapping[str, Going | None]) -> bool:
-        """Have undone of some files what was to be undone before. Returns whether anything of them still was."""
+    def put_off_no_more(self, before: Mapping[str, Going | None]) -> None:
+        """Of some files of which something is undone when the turn ends, have undone then what was before."""
         going = self.state.going
         found = before.keys() & going.keys()
         back = {path: known for path in found if (known := before[path])}
-        self.state.going = {path: each for path, each in going.items() if path not in found} | back
-        self.save()
-        return bool(found)
+        self._have_going({path: each for path, each in going.items() if path not in found} | back)
 
     def stay(self, found: Mapping[str, Sequence[Chosen]]) -> None:
         """Have these changes of files, none for a whole one, undone no more when the turn ends."""
-        left = {path: each.without(found[path]) if path in found else each for path, each in self.state.going.items()}
-        self.state.going = {path: each for path, each in left.items() if each}
+
+        def left(going: Mapping[str, Going | None]) -> dict[str, Going | None]:
+            return {path: each.without(found[path]) if each and path in found else each for path, each in going.items()}
+
+        for operation in self.state.decided:
+            operation.going = left(operation.going)
+        self._have_going({path: each for path, each in left(self.state.going).items() if each})
+
+    def _have_going(self, going: Mapping[str, Going]) -> None:
+        """Have this undone when the turn ends. An undo is no decision any more once nothing of it waits for that."""
+        self.state.going = {**going}
+        self.state.decided = [each for each in self.state.decided if not each.going or _waits(each.going, going)]
 
     def _keep_modes(self, paths: Iterable[str]) -> None:
         for path in paths:
@@ -645,7 +654,7 @@ class Round:
         self.state.agents = {path: names for path, names in self.state.agents.items() if path in waiting}
         self.state.lines = {path: known for path, known in self.state.lines.items() if path in waiting}
         self.state.created &= waiting
-        self.state.going = {path: each for path, each in self.state.going.items() if path in waiting}
+        self._have_going({path: each for path, each in self.state.going.items() if path in waiting})
         self.state.renamed = {new: old for new, old in self.state.renamed.items() if {new, old} <= waiting}
         self.save()
         self.prune()
@@ -658,3 +667,9 @@ class Round:
         if after and (found.after is None or after != f"{found.after.mode} {found.after.blob}"):
             raise WriteRefusedError(f"{path} has changed since")
         return found
+
+
+def _waits(before: Mapping[str, Going | None], going: Mapping[str, Going]) -> bool:
+    """Whether something else is undone when the turn ends than before an undo."""
+    changes = {path: each and each.changes for path, each in before.items()}
+    return any(path in going and going[path].changes != found for path, found in changes.items())

@@ -98,11 +98,18 @@ class Operation:
     """Whether they had edited that."""
     window: int = 0
     """The window in which it was decided; 0 if that was before a restart."""
+    going: dict[str, Going | None] = field(default_factory=dict[str, "Going | None"])
+    """For an undo that waits for the end of a turn: what was to be undone then before it, by path."""
+
+    @property
+    def files(self) -> set[str]:
+        """The files that it has changed, or their baselines."""
+        return {*self.disk, *self.base}
 
     @property
     def paths(self) -> set[str]:
         """The files that it is about."""
-        return {*self.disk, *self.base}
+        return {*self.files, *self.going}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +203,7 @@ class RoundState:
             "lines": self.lines,
             "created": sorted(self.created),
             "renamed": self.renamed,
-            "going": {path: each.changes for path, each in self.going.items()},
+            "going": _going_to(self.going),
             "saves": [[each.path, entry_to(each.before), entry_to(each.after)] for each in self.saves],
             "checkpoints": [_checkpoint_to(each) for each in self.checkpoints],
             "undone": [_operation_to(each) for each in self.decided],
@@ -236,7 +243,7 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
         _lines_from(plain.get("lines")),
         set(plain.get("created", ())),
         dict(plain.get("renamed", {})),
-        {path: Going(tuple(map(_chosen_from, each))) for path, each in plain.get("going", {}).items()},
+        {path: going for path, going in _going_from(plain.get("going", {})).items() if going},
         [Save(path, entry_from(before), entry_from(after)) for path, before, after in plain["saves"]],
         [_checkpoint_from(each) for each in plain["checkpoints"]],
         [_operation_from(each) for each in plain["undone"]],
@@ -248,14 +255,15 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
 
 def _operation_to(operation: Operation) -> list[Any]:
     disk, base = _pairs_to(operation.disk), _pairs_to(operation.base)
-    more = {name: getattr(operation, name) for name in _MORE}
+    more = {name: getattr(operation, name) for name in _MORE} | {"going": _going_to(operation.going)}
     return [disk, operation.agents, operation.at, base, operation.notes, operation.lines, operation.created, more]
 
 
 def _operation_from(value: Any) -> Operation:
     disk, agents, at, base, notes, lines, created, more = value
     known = dict(agents), at, _pairs_from(base), list(notes), _lines_from(lines), list(created)
-    return Operation(_pairs_from(disk), *known, **{name: more[name] for name in _MORE})
+    going = _going_from(more.get("going", {}))
+    return Operation(_pairs_from(disk), *known, **{name: more[name] for name in _MORE}, going=going)
 
 
 def _lines_from(value: Any) -> dict[str, KnownLines]:
@@ -281,6 +289,14 @@ def _checkpoint_from(value: Any) -> Checkpoint:
     before, ended = (_snapshot_from(disk), _snapshot_from(base)), _snapshot_from(end) if end else None
     known = turn, ended, end_saves, _lines_from(lines), list(created)
     return Checkpoint(number, at, agent, words, *before, saves, *known)
+
+
+def _going_to(going: Mapping[str, Going | None]) -> dict[str, Any]:
+    return {path: each and each.changes for path, each in going.items()}
+
+
+def _going_from(value: Mapping[str, Any]) -> dict[str, Going | None]:
+    return {path: None if each is None else Going(tuple(map(_chosen_from, each))) for path, each in value.items()}
 
 
 def _chosen_from(value: Any) -> Chosen:

@@ -475,12 +475,11 @@ class RoundUndo:
         failed = self._failed(writes)
         written = {write.path for write in writes} - {*failed}
         rest = {path: pair for path, pair in operation.disk.items() if pair[0] != pair[1] and path not in written}
-        back = [path for path in operation.disk if path not in rest]
         known = dict(self._state.agents)
         try:
             done = [write for write in writes if write.path in written]
             self._have_on_disk({path: operation.disk[path][0] for path in written}, done)
-            back = [path for path in operation.paths if path not in rest]
+            back = [path for path in operation.files if path not in rest]
             self._state.agents |= {path: known.get(path) or operation.agents.get(path, []) for path in back}
             self._state.lines |= {path: known for path, known in operation.lines.items() if path not in rest}
             self._state.renamed |= {path: old for path, old in operation.renamed.items() if path not in rest}
@@ -493,6 +492,7 @@ class RoundUndo:
                 operation.notes = [note for note in operation.notes if not note.startswith(about)]
             else:
                 self._state.decided.remove(operation)
+                self._round.put_off_no_more(operation.going)
                 if operation.accepted:
                     self._tell_of_accepted(operation)
             self._round.save()

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 from ..exclusion import Told
 from .folder import Folder
 from .places import is_in
 from .port import Listing
 from .rows import ChangeRow
-from .state import Going
-
-
-class PutOff(NamedTuple):
-    """An undo that waits for the end of a turn."""
-
-    at: float
-    """Unix time."""
-    root: str
-    before: Mapping[str, Going | None]
-    """By path: what was to be undone then before that."""
 
 
 class WindowChanges:
@@ -44,8 +31,6 @@ class WindowChanges:
         self.has_since = False
         """Whether its folders are compared with a commit, too."""
         self.done: list[tuple[ChangeRow, str]] = []
-        self.put_off: list[PutOff] = []
-        """The latest last. Those that are done by now go with the next listing."""
         self.listing = Listing()
         self.watching: asyncio.Task[object] | None = None
         self.beginning = asyncio.Lock()

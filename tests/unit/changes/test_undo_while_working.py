@@ -198,6 +198,51 @@ async def test_a_turn_that_runs_on_after_a_reload_is_waited_for(work: Work, soon
         assert (work.path / "a.py").read_text() == LINES
 
 
+@pytest.mark.parametrize("is_moved", [False, True])
+async def test_an_undo_that_waits_is_taken_back_after_a_reload(work: Work, is_moved: bool):
+    """And not the keep before it. Also if the folder is a part of another root by then."""
+    folders = work.folders
+    if is_moved:
+        work.folders = [str(work.path / "inner")]
+        work.path.mkdir()
+        (work.path / "a.py").write_text(LINES)
+    async with work:
+        await written(work)
+        first, second = await keys(work)
+        await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(second, None)])
+        work.decisions.undo_file(WINDOW, work.rows["new.py"])
+        await work.until(lambda: work.rows["new.py"].note == GOES)
+    async with Work(work.stores, folders) as later:
+        later.rounds.opened(WINDOW)
+        later.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", 0)
+        await later.until(lambda: [row.note for row in later.rows.values()] == ["", GOES])
+        await later.until(lambda: later.rounds.listing(WINDOW).can_take_back)
+        later.decisions.take_back(WINDOW)
+        await later.until(lambda: [row.note for row in later.rows.values()] == ["", ""])
+        assert [row.changes for row in later.rows.values()] == [1, 1]
+        end_turn(later)
+        await later.until(lambda: not later.known.turns)
+        later.decisions.take_back(WINDOW)
+        await later.until(lambda: [row.changes for row in later.rows.values()] == [2, 1])
+        assert (work.path / "new.py").exists()
+    assert first
+
+
+async def test_a_change_that_is_kept_is_not_put_off_again_by_a_take_back(work: Work):
+    await written(work)
+    first, second = await keys(work)
+    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None)])
+    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(second, None)])
+    await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(first, None)])
+    await work.until(lambda: work.rows["a.py"].changes == 1)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.rows["a.py"].changes == 2)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: work.rows["a.py"].note == "")
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: ("There is no decision to take back.", WINDOW) in work.editor.mentioned)
+
+
 async def test_a_change_that_is_kept_after_all_stays_and_the_other_one_goes(work: Work):
     await written(work)
     first, second = await keys(work)
