@@ -252,11 +252,11 @@ class Checkpoints:
         base = self._objects.with_entries(base, changed_since) if changed_since else base
         writes: list[Write] = []
         left: list[str] = []
-        found = self._objects.differences(self._round.state.now, target, renames=False)
+        found = self._objects.differences(self._round.state.now, target)
         with self._undo.reading((each.path, each.after) for each in found):
             for each in found:
                 try:
-                    writes.append(self._undo.write_of(each.path, each.after, each.before))
+                    writes += self._undo.writes_of(each)
                 except WriteRefusedError as error:
                     left.append(str(error))
         changed = self._objects.differences(self._round.state.base, base, renames=False)

@@ -14,6 +14,7 @@ from typing import ParamSpec, Protocol, TypeVar
 
 from ..ids import WindowId
 from ..platforms.reasons import reason_of
+from ..review.changes import counted
 from ..review.disk import Encodings, decoded
 from ..review.document import NOTHING, Body, body_of
 from ..review.source_text import SourceText
@@ -32,7 +33,7 @@ from .round import Round, Seen, WrittenTurn
 from .rows import ChangeRow
 from .saves import Overwritten, Saves
 from .state import Operation
-from .undo import RoundUndo, UnseenError, Write
+from .undo import RoundUndo, UnseenError, Write, files_of
 
 logger = logging.getLogger(__name__)
 
@@ -517,7 +518,9 @@ class Folder:
         def plan(*, is_all: bool) -> _Plan:
             writes, base, left = self.checkpoints.plan(number, is_all=is_all)
             base = {path: entry for path, entry in base.items() if sees(path)}
-            return Intent("restore", [write for write in writes if sees(write.path)], point=number, base=base), left
+            unseen = {write.whole or write.path for write in writes if not sees(write.path)}
+            seen = [write for write in writes if (write.whole or write.path) not in unseen]
+            return Intent("restore", seen, point=number, base=base), left
 
         return await self._ask_and_write(window, plan, lambda: self.checkpoints.protected(number, sees), at_work)
 
@@ -531,7 +534,7 @@ class Folder:
         base = {path: entry for path, entry in intent.base.items() if path in known}
         outcome = await self._carry_out(replace(intent, writes=rest, base=base), at_work, done)
         left = [*left, *outcome.left]
-        files = f"{len(intent.writes)} file{'s' * (len(intent.writes) != 1)}"
+        files = counted(files_of(intent.writes), "file")
         said = f"{_WHAT[intent.kind]} {files} was interrupted when the editor ended. It is finished now"
         return f"{said}, but: {'; '.join(left[:3])}." if left else f"{said}."
 
@@ -548,7 +551,7 @@ class Folder:
         try:
             failed = await self.call(self._finish, intent, done, at_work)
         except UnseenError as error:
-            files = f"{len(done)} file{'s' * (len(done) != 1)}"
+            files = counted(files_of(done), "file")
             failed, unseen = error.failed, f"what was written in {files} could not be looked at: {error}"
         written = sorted({write.path for write in done} - {*failed})
         return WriteOutcome(written, [*left, *(f"{path} is not as it should be" for path in failed)], unseen)

@@ -82,6 +82,11 @@ class Write:
         return len(self.content or b"")
 
 
+def files_of(writes: Iterable[Write]) -> int:
+    """How many files some writes are about, as a person counts them: a renamed one is one."""
+    return len({write.whole or write.path for write in writes})
+
+
 class UnseenError(OSError):
     """What was written could not be looked at afterwards; the text says why."""
 
@@ -187,13 +192,12 @@ class RoundUndo:
             self._known, self._base = None, {}
 
     def _plan(self, found: Difference, *, is_all: bool) -> list[Write]:
-        now = found.renamed_from or found.path
         target, is_created = found.before, found.path in self._state.created
-        expected = None if found.renamed_from else found.after
         known = known_lines(found, self._state)
         if is_all and is_created and found.after:
-            return [replace(self.write_of(now, None, expected), drops_base=True)]
-        writes = [self.write_of(now, target, expected)]
+            expected = None if found.renamed_from else found.after
+            return [replace(self.write_of(found.renamed_from or found.path, None, expected), drops_base=True)]
+        writes = self.writes_of(_reversed(found))
         if not is_all and found.after and set(known.ops) & {EDITED, *DOUBTFUL}:
             weave = self._round.weave_of(found)
             undone = weave.undone() if weave else None
@@ -202,11 +206,18 @@ class RoundUndo:
             made = undone.disk
             if made or target:
                 mode = (target or found.after).mode
-                writes = [replace(writes[0], mode=mode, content=made, base=undone.base)]
-        if found.renamed_from:
-            writes.append(self.write_of(found.path, None, found.after))
-            writes = [replace(write, whole=found.path) for write in writes]
+                writes[0] = replace(writes[0], mode=mode, content=made, base=undone.base)
         return writes
+
+    def writes_of(self, wanted: Difference) -> list[Write]:
+        """What to write so that a file is as after a difference: both parts of a renamed one, the new path first.
+
+        Raises WriteRefusedError.
+        """
+        if not wanted.renamed_from:
+            return [self.write_of(wanted.path, wanted.after, wanted.before)]
+        parts = (wanted.path, wanted.after, None), (wanted.renamed_from, None, wanted.before)
+        return [replace(self.write_of(*part), whole=wanted.renamed_from) for part in parts]
 
     def write_of(self, path: str, target: Entry | None, expected: Entry | None) -> Write:
         """What to write so that a file is as in an entry. Raises WriteRefusedError if its content isn't there."""
@@ -445,9 +456,9 @@ class RoundUndo:
             if operation.at in without:
                 continue
             try:
-                pairs = [(path, *pair) for path, pair in operation.disk.items() if pair[0] != pair[1]]
-                with self.reading((path, before) for path, before, _ in pairs):
-                    writes = [self.write_of(*each) for each in pairs]
+                wanted = self._wanted_back(operation)
+                with self.reading((each.path, each.after) for each in wanted):
+                    writes = [write for each in wanted for write in self.writes_of(each)]
                 changed = self._changed_since(writes)
             except WriteRefusedError as error:
                 passed.append(str(error))
@@ -456,6 +467,22 @@ class RoundUndo:
                 return operation, sorted(writes, key=lambda write: write.content is not None)
             passed.append(changed[0])
         raise WriteRefusedError(passed[0] if passed else "nothing was decided")
+
+    def _wanted_back(self, operation: Operation) -> list[Difference]:
+        """The files that an operation has changed, as they were before it. One that it has renamed is one."""
+        found = [Difference(path, now, then) for path, (then, now) in operation.disk.items() if then != now]
+        if not any(each.before is None for each in found) or not any(each.after is None for each in found):
+            return found
+        snapshots = [
+            self._objects.with_entries(self._state.now, entries)
+            for entries in ({each.path: each.before for each in found}, {each.path: each.after for each in found})
+        ]
+        known = {each.path: each for each in found}
+        for each in self._objects.differences(*snapshots):
+            if {*each.paths} <= known.keys() and each.renamed_from:
+                gone = known.pop(each.renamed_from)
+                known[each.path] = Difference(each.path, gone.before, known[each.path].after, gone.path)
+        return list(known.values())
 
     def _changed_since(self, writes: Sequence[Write]) -> list[str]:
         changed: list[str] = []
@@ -553,6 +580,12 @@ class RoundUndo:
         undone = Operation(disk, {path: [operation.accepted] for path in disk}, self._round.moment(), base, notes)
         undone.window = operation.window
         self._round.remember(undone)
+
+
+def _reversed(found: Difference) -> Difference:
+    """The difference that undoes one."""
+    now, before = (found.renamed_from, found.path) if found.renamed_from else (found.path, "")
+    return Difference(now, found.after, found.before, before)
 
 
 def _planned(write: Write) -> Entry | None:

@@ -15,7 +15,7 @@ import pytest
 
 from companion.changes.journal import Intent, Journal, StoppedError
 from companion.changes.state import RoundState
-from companion.changes.undo import UnseenError, Write
+from companion.changes.undo import UnseenError, Write, files_of
 from companion.snapshots.files import WriteRefusedError
 from companion.snapshots.git import GitStoppedError
 
@@ -94,7 +94,8 @@ async def test_a_kill_at_any_step_is_finished_by_the_next_editor(tmp_path: Path,
         said = await finished(base, wanted if is_noted or done else start)
         if is_part:
             interrupted += 1
-            assert [sentence for sentence in said if "was interrupted" in sentence and WORDS[what] in sentence]
+            # A renamed file is one.
+            assert [sentence for sentence in said if f"{WORDS[what]} 5 files was interrupted" in sentence]
     else:
         raise AssertionError("it has no end")
     assert tree(base / "project") == wanted
@@ -271,6 +272,33 @@ def test_a_rename_is_undone_whole_or_not_at_all(tmp_path: Path, blocked: str, mo
     assert len(left) == 1
     assert (folder.path / "new" / "b.txt").read_text() == LINES
     assert not (folder.path / "old" / "a.txt").is_file()
+
+
+@pytest.mark.parametrize("what", ["back", "restore"])
+def test_a_rename_is_taken_back_and_restored_whole_or_not_at_all(tmp_path: Path, what: str):
+    folder = Driven(tmp_path)
+    folder.write("old/a.txt", LINES)
+    folder.write("other.txt", "one\n")
+    folder.round.begin()
+    number = folder.checkpoints.add(AGENT, "go")
+    (folder.path / "new").mkdir()
+    (folder.path / "old" / "a.txt").rename(folder.path / "new" / "b.txt")
+    folder.write("other.txt", "agent\n")
+    folder.look()
+    if what == "back":
+        assert folder.undo_all() == []
+        writes = folder.undoing.plan_back()[1]
+        there, gone = "old/a.txt", folder.path / "new" / "b.txt"
+    else:
+        writes = folder.checkpoints.plan(number)[0]
+        there, gone = "new/b.txt", folder.path / "old" / "a.txt"
+    assert files_of(writes) == 2
+    gone.parent.mkdir(exist_ok=True)
+    gone.write_text("mine\n")
+    done, left = Journal(folder.round, folder.undoing).write_all(writes, lambda: False)
+    assert [write.path for write in done] == ["other.txt"]
+    assert left == [f"{gone.relative_to(folder.path).as_posix()} has changed since"]
+    assert (folder.read(there).decode(), gone.read_text()) == (LINES, "mine\n")
 
 
 @pytest.fixture
