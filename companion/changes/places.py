@@ -50,6 +50,12 @@ def relative(path: str, root: str) -> str:
     return path[len(root.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
 
 
+def place_of(path: str) -> str:
+    """The real path at which a file stands: of a link its own, and not that to which it leads."""
+    folder, name = os.path.split(path.rstrip(os.sep) or path)
+    return os.path.join(os.path.realpath(folder), name)
+
+
 def stores(environment: Mapping[str, str] = os.environ) -> str:
     """The folder of all stores, in the user's cache folder."""
     name = "Snapshots" if sys.platform in {"win32", "darwin"} else "snapshots"

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from ..ids import WindowId
 from ..review.reviews import Reviews
 from .folder import Folder, Working
-from .places import is_in, relative
+from .places import is_in, place_of, relative
 from .port import ChangeViews, Listing, Work
 from .round import Seen
 from .window import WindowChanges
@@ -194,22 +194,29 @@ class Roots:
                 results.append(await do(folder))
             self.publish_all(folder)
 
-    def hear(self, path: str, note: Callable[[Folder, str], Coroutine[Any, Any, object]]) -> None:
+    def hear(
+        self, path: str, note: Callable[[Folder, str], Coroutine[Any, Any, object]], *, is_link: bool = False
+    ) -> None:
         """The editor has told something of a file. `note` is called after what was told of it before.
 
         It gets the folder with a baseline that the file is in, with its lock, and the file's path in it. It is not
-        called if there is none.
+        called if there is none. With `is_link`, a link is meant itself and not the file to which it leads.
         """
-        if task := self.background(self._hear(path, note, self._hearing.get(path))):
+        find = place_of if is_link else os.path.realpath
+        if task := self.background(self._hear(path, find, note, self._hearing.get(path))):
             self._hearing[path] = task
             task.add_done_callback(lambda _: self._hearing.pop(path) if self._hearing.get(path) is task else None)
 
     async def _hear(
-        self, path: str, note: Callable[[Folder, str], Coroutine[Any, Any, object]], before: asyncio.Task[object] | None
+        self,
+        path: str,
+        find: Callable[[str], str],
+        note: Callable[[Folder, str], Coroutine[Any, Any, object]],
+        before: asyncio.Task[object] | None,
     ) -> None:
         if before:
             await asyncio.wait({before})
-        real = os.path.normcase(await asyncio.to_thread(os.path.realpath, path))
+        real = os.path.normcase(await asyncio.to_thread(find, path))
         async with self.holding(lambda: self.place_of(real)) as folder:
             if folder:
                 await note(folder, relative(real, folder.root))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
 from ..ids import ChatId, WindowId
@@ -266,7 +267,8 @@ class Rounds:
     def handled(self, paths: Sequence[str], *, is_renamed: bool) -> None:
         """The person has deleted files or folders in the side bar, or begins to type another name for one."""
         for path in paths:
-            self.roots.hear(path, lambda folder, name: self._handled(folder, name, is_renamed=is_renamed))
+            note = partial(self._handled, is_renamed=is_renamed)
+            self.roots.hear(path, note, is_link=True)
 
     async def _handled(self, folder: Folder, name: str, *, is_renamed: bool) -> None:
         await folder.call(folder.saves.handled, name, self.roots.at_work(folder), is_renamed=is_renamed)

@@ -9,7 +9,7 @@ import pytest
 
 from .folders import AGENT, Folder
 from .work import AGENT as CLI
-from .work import LINES, Work
+from .work import LINES, WINDOW, Work
 
 AGENTS = LINES.replace("line 3\n", "agent\n")
 
@@ -118,3 +118,23 @@ def test_a_file_that_an_agent_has_renamed_and_the_person_deletes_is_not_listed(f
     assert folder.listed() == {}
     assert folder.undo_all() == []
     assert not (folder.path / "a.py").exists()
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_a_link_that_the_person_renames_or_deletes_is_theirs_and_not_what_it_leads_to(
+    work: Work, *, is_deleted: bool
+):
+    link = work.path / "link.py"
+    link.symlink_to("a.py")
+    await work.begun(CLI)
+    if is_deleted:
+        link.unlink()
+        await work.until(lambda: "link.py" in work.rows)
+        work.rounds.handled([str(link)], is_renamed=False)
+    else:
+        work.rounds.handled([str(link)], is_renamed=True)
+        await work.rounds.roots.heard()
+        link.rename(work.path / "other.py")
+        work.rounds.look(WINDOW)
+    (work.path / "new.py").write_text("agent\n")
+    await work.until(lambda: set(work.rows) == {"new.py"})
