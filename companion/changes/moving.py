@@ -45,6 +45,8 @@ class Moved:
     """The time of the checkpoint after which changes are new; 0 without one."""
     recent: Mapping[str, list[Sighting]]
     saved_at: Mapping[str, int]
+    empty: list[str]
+    """The folders that were empty before an agent wrote there."""
     store: str
     """Has the objects of all that."""
 
@@ -152,6 +154,7 @@ def handed_over(round_: Round, target: str) -> Moved:
         next((each.at for each in state.checkpoints if each.number == state.new_since), 0.0),
         paths.keys(round_.recent.all()),
         paths.keys(round_.saved_at),
+        paths.names(state.empty),
         round_.store.path,
     )
 
@@ -190,6 +193,7 @@ def take_over(round_: Round, moved: Moved) -> None:
     state.renamed |= paths.pairs(moved.renamed)
     round_.recent.replace(is_below, paths.keys(moved.recent))
     round_.saved_at |= paths.keys(moved.saved_at)
+    state.empty = sorted({*state.empty, *paths.names(moved.empty)})
     _add_history(round_, moved, paths, is_below, checkpoints)
     if since:
         round_.look(state.working if round_.at_work is None else round_.at_work)

@@ -186,6 +186,7 @@ class Round:
             self.save()
         looked_at, self.looked_at = self.looked_at, time.time_ns()
         looked = self.store.look(self.state.rules)
+        self.note_empty(self.store.long_empty)
         self.state.now = looked.snapshot
         if looked.corrected:
             before = self.objects.with_entries(before, looked.corrected)
@@ -226,6 +227,12 @@ class Round:
             self._found.append(seen)
         self.prune()
         return seen
+
+    def note_empty(self, folders: Collection[str]) -> None:
+        """These folders have no file in them, and no undo of what an agent writes there removes them."""
+        if not {*folders} <= {*self.state.empty}:
+            self.state.empty = sorted({*self.state.empty, *folders})
+            self.save()
 
     def _renamed(self, before: TreeSnapshot, found: Sequence[Difference]) -> dict[str, str]:
         """The files that were renamed since a look, among those that differ: the new path of each old one."""

@@ -161,7 +161,7 @@ class RoundState:
     nested: list[str] = field(default_factory=list[str])
     """The nested repositories, which have rounds of their own."""
     empty: list[str] = field(default_factory=list[str])
-    """The folders that were empty, with a slash at the end."""
+    """The folders that were empty before an agent wrote there, with a slash at the end."""
     head: Head = field(default_factory=Head)
     agents: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """By path: who was at work when it changed. Nobody, if the list is empty."""

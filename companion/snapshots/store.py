@@ -209,7 +209,16 @@ class Store:
             self.modes.begin(self.root, [*(now.keys() - claimed), *self._beside, *_sampled([*now])], claimed)
             self._absent = tracked - now.keys()
         untracked = [name for name in survey.others if name.endswith("/") and name not in ignored]
-        return Began(look.snapshot, made, nested, self._index.empty(untracked), list(look.fresh))
+        return Began(look.snapshot, made, nested, sorted(self._index.empty(untracked)), list(look.fresh))
+
+    def empty(self) -> set[str]:
+        """The folders without a file in them. Each ends with a slash. Raises GitError."""
+        return self._index.empty()
+
+    @property
+    def long_empty(self) -> set[str]:
+        """Those of them that a look has seen to have been so for a minute."""
+        return self._index.long_empty
 
     def _complete(self) -> None:
         """Make the trees of a round that has just begun, before its index changes."""

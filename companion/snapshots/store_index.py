@@ -16,10 +16,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from .entries import REPOSITORY
 from .git import Git, GitError, GitStoppedError, batches, joined, names_in
 
+UNTOUCHED = 60_000_000_000
+"""Nanoseconds after which an empty folder is none that an agent has just made for a file."""
 SETTLED = 2_000_000_000
 """Nanoseconds after which one more change moves the times of a folder: some file systems count steps of two seconds."""
 PERIOD = 20.0
@@ -114,9 +117,20 @@ class StoreIndex:
         """
         return self._found(others, "-o", index=_NO_INDEX)
 
-    def empty(self, others: Sequence[str]) -> list[str]:
-        """The folders in what a survey has found that have no file in them. Each ends with a slash."""
-        return [name for name in self._found(others, "-o", "--directory") if name.endswith("/")]
+    def empty(self, others: Sequence[str] = (".",)) -> set[str]:
+        """The folders that have no file of the index in them, of those in what a survey has found, or of all.
+
+        Each ends with a slash.
+        """
+        outermost = [name[:-1] for name in self._found(others, "-o", "--directory") if name.endswith("/")]
+        own = [name for name in outermost if not os.path.lexists(os.path.join(self._root, name, ".git"))]
+        folders = (folder for name in own for folder in _folders_in(self._root, name))
+        return {f"{folder}/" for folder in islice(folders, MANY_FOLDERS)}
+
+    @property
+    def long_empty(self) -> set[str]:
+        """Those of which a listing has seen that nothing has come into them or gone for a minute."""
+        return self._untracked.long_empty
 
     def _found(self, others: Sequence[str], *options: str, index: str = "index") -> list[str]:
         parts = list(batches(others))
@@ -288,6 +302,7 @@ class UntrackedFiles:
         """What tells of a change in each folder that was listed; empty if nothing is remembered."""
         self._noted = -math.inf
         """When that was noted, in seconds of the monotonic clock."""
+        self.long_empty: set[str] = set()
 
     def forget(self) -> None:
         """Have everything listed at the next look."""
@@ -313,20 +328,22 @@ class UntrackedFiles:
             return
         self._noted = time.monotonic()
         found = listed()
-        folders = {""}
+        folders, empty = {""}, set[str]()
         for path in {path.rpartition("/")[0] for path in found}:
             add_parents(f"{path}/", folders)
         for path in found:
             if path.endswith("/") and path not in names:
                 for folder in _folders_in(self._root, path[:-1]):
-                    folders.add(folder)
-                    if len(folders) > MANY_FOLDERS:
+                    empty.add(folder)
+                    if len(folders) + len(empty) > MANY_FOLDERS:
                         return
+        folders |= empty
         if len(folders) > MANY_FOLDERS:
             return
         times = {folder: self._times_of(folder) for folder in folders}
         if all(found and max(found[:2]) < began - SETTLED for found in times.values()):
             self._names, self._rules, self._times = frozenset(names), rules, times
+            self.long_empty = {f"{folder}/" for folder in empty if times[folder][0] < began - UNTOUCHED}
 
     def _times_of(self, folder: str) -> tuple[int, ...]:
         try:

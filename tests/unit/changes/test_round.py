@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from companion.review.disk import Encodings
+from companion.snapshots import store_index
 from companion.snapshots.files import WriteRefusedError
 
 from .folders import AGENT, Folder, tree
@@ -51,6 +53,37 @@ def test_undo_all_gives_the_baseline_byte_for_byte(folder: Folder):
     folder.write("new/deep/file.txt", "new\n")
     folder.write("empty/file.txt", "new\n")
     (folder.path / "sub/c.txt").unlink()
+    folder.undo_all_to(before)
+
+
+@pytest.mark.parametrize("how", ["before the prompt", "a minute before", "deep in one that was empty"])
+def test_an_empty_folder_of_the_person_stays_without_the_file_of_an_agent(
+    folder: Folder, how: str, monkeypatch: pytest.MonkeyPatch
+):
+    made = folder.path / ("empty/made" if how.startswith("deep") else "made")
+    made.mkdir()
+    if how == "a minute before":
+        for name in ("SETTLED", "PAUSE", "UNTOUCHED"):
+            monkeypatch.setattr(store_index, name, 0)
+        time.sleep(0.02)
+        folder.look()
+    else:
+        folder.look()
+        folder.checkpoints.begin_turn(AGENT, "go", "turn", 0)
+    before = tree(folder.path)
+    folder.reopen()
+    folder.write(f"{made.relative_to(folder.path).as_posix()}/inner/file.txt", "new\n")
+    folder.undo_all_to(before)
+
+
+def test_a_folder_that_an_agent_has_just_made_goes_with_its_file(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    before = tree(folder.path)
+    for name in ("SETTLED", "PAUSE"):
+        monkeypatch.setattr(store_index, name, 0)
+    (folder.path / "made").mkdir()
+    time.sleep(0.02)
+    folder.look()
+    folder.write("made/file.txt", "new\n")
     folder.undo_all_to(before)
 
 
