@@ -171,7 +171,7 @@ class Weave:
 
         `lines` are the first and the last line of the file of which only the change's part is meant.
         """
-        return self._decided(key, lines, lambda flags: _SETTLED if flags & DISK else 0)
+        return self._decided(key, lines, lambda flags: _SETTLED if flags & DISK else 0, self._marks[1])
 
     def undone(self, key: str = "", lines: tuple[int, int] | None = None, *, is_all: bool = False) -> Weave | None:
         """With one change undone, or every one; None if there is no such change.
@@ -186,7 +186,7 @@ class Weave:
             return _SETTLED if bool(flags & DISK) == bool(stays) else 0
 
         if key:
-            return self._decided(key, lines, decide)
+            return self._decided(key, lines, decide, self._marks[0])
         decided = [(text, at if at == _SETTLED else decide(at)) for text, at in self._lines]
         return Weave(_in_order([line for line in decided if line[1]]), self._form, (self._marks[0], self._marks[0]))
 
@@ -230,7 +230,10 @@ class Weave:
         disk = [line for line in self._lines if line[1] & DISK]
         return [(number, text) for number, (text, at) in enumerate(disk) if at == _SETTLED]
 
-    def _decided(self, key: str, lines: tuple[int, int] | None, decide: Callable[[int], int]) -> Weave | None:
+    def _decided(
+        self, key: str, lines: tuple[int, int] | None, decide: Callable[[int], int], mark: str
+    ) -> Weave | None:
+        """With one change decided. A byte order mark is decided with the last one: it is in no line."""
         if (found := self._part(key, lines)) is None:
             return None
         start, gone, come = found
@@ -241,8 +244,9 @@ class Weave:
         # Between what is above it on either side, and what is below it.
         above = [*rest[: gone.start], *rest[split : come.start]]
         below = [*rest[gone.stop : split], *rest[come.stop :]]
-        made = [*self._lines[:start], *above, *(line for line in part if line[1]), *below]
-        return Weave(_in_order(made), self._form, self._marks)
+        made = _in_order([*self._lines[:start], *above, *(line for line in part if line[1]), *below])
+        is_last = all(at == _SETTLED for _, at in made)
+        return Weave(made, self._form, (mark, mark) if is_last else self._marks)
 
     def _part(self, key: str, lines: tuple[int, int] | None) -> tuple[int, range, range] | None:
         """Where a change begins in the weave, and its lines from there: those that are gone, and the new ones.

@@ -157,4 +157,5 @@ def _kind(each: Difference, counted: Hunks | None) -> tuple[str, str]:
     mode = "" if before.mode == after.mode else f"{before.mode[-3:]} → {after.mode[-3:]}"
     if before.blob == after.blob:
         return "mode", mode
-    return binary or "modified", mode
+    is_mark = counted is not None and counted.is_text and not counted.found
+    return binary or "modified", " · ".join(filter(None, ("byte order mark" if is_mark else "", mode)))

@@ -400,3 +400,32 @@ def test_a_file_that_is_kept_in_the_place_of_another_one_leaves_that_listed(fold
     folder.look()
     assert folder.undo_all() == []
     assert folder.read("a.py/b.py") == b"agent\n"
+
+
+@pytest.mark.parametrize("what", ["keep", "undo"])
+def test_a_byte_order_mark_is_decided_with_the_last_change(tmp_path: Path, what: str):
+    """It is in no line: a file with nothing to see in it waited for ever."""
+    folder = Folder(tmp_path)
+    folder.write("a.py", LINES)
+    folder.round.begin()
+    folder.write("a.py", theirs := AGENTS.replace("line 20\n", "more\n").encode("utf-8-sig"))
+    folder.look()
+    for left in (1, 0):
+        key = folder.keys("a.py")[0]
+        folder.round.keep_change("a.py", key) if what == "keep" else folder.undo("a.py", key)
+        assert len(folder.keys("a.py")) == left
+        assert folder.read("a.py").startswith(theirs[:3]) is (what == "keep" or left == 1)
+    assert folder.listed() == {}
+    assert folder.read("a.py") == (theirs if what == "keep" else LINES.encode())
+
+
+def test_a_byte_order_mark_alone_is_named(tmp_path: Path):
+    folder = Folder(tmp_path)
+    folder.write("a.py", LINES)
+    folder.round.begin()
+    folder.write("a.py", LINES.encode("utf-8-sig"))
+    folder.look()
+    [row] = folder.round.rows()
+    assert (row.kind, row.note) == ("modified", "byte order mark")
+    assert folder.undo("a.py") == []
+    assert folder.read("a.py").decode() == LINES
