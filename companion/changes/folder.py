@@ -446,9 +446,8 @@ class Folder:
         """Undo everything that a window sees."""
 
         def plan(*, is_all: bool) -> _Plan:
-            writes, refused = self.undo.plan_all(is_all=is_all)
-            unseen = {write.whole or write.path for write in writes if not sees(write.path)}
-            return Intent("undo", [write for write in writes if (write.whole or write.path) not in unseen]), refused
+            writes, refused = self.undo.plan_all(sees, is_all=is_all)
+            return Intent("undo", writes), refused
 
         return await self._ask_and_write(window, plan, lambda: self.undo.protected(sees=sees), at_work)
 

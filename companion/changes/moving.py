@@ -37,6 +37,7 @@ class Moved:
     lines: Mapping[str, KnownLines]
     created: frozenset[str]
     renamed: Mapping[str, str]
+    parted: Mapping[str, str]
     going: Mapping[str, Going]
     saves: list[Save]
     decided: list[Operation]
@@ -147,6 +148,7 @@ def handed_over(round_: Round, target: str) -> Moved:
         paths.keys(state.lines),
         frozenset(paths.names(state.created)),
         paths.pairs(state.renamed),
+        paths.pairs(state.parted),
         paths.keys(state.going),
         paths.saves(state.saves),
         [each for each in operations if each.paths],
@@ -191,6 +193,7 @@ def take_over(round_: Round, moved: Moved) -> None:
     state.created = {path for path in state.created if not is_below(path)} | {*paths.names(moved.created)}
     state.renamed = {path: old for path, old in state.renamed.items() if not is_below(path)}
     state.renamed |= paths.pairs(moved.renamed)
+    state.parted |= paths.pairs(moved.parted)
     round_.recent.replace(is_below, paths.keys(moved.recent))
     round_.saved_at |= paths.keys(moved.saved_at)
     state.empty = sorted({*state.empty, *paths.names(moved.empty)})

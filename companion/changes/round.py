@@ -259,7 +259,7 @@ class Round:
             self._keep_modes([old, new])
         elif base and origin != new:
             state.renamed[new] = origin
-        for known in (state.agents, state.lines):
+        for known in (state.agents, state.lines, state.parted):
             if old in known:
                 known[new] = known.pop(old)  # type: ignore[assignment]
         if old in state.created:
@@ -274,7 +274,7 @@ class Round:
         for new, old in [pair for pair in state.renamed.items() if pair[1] in there]:
             disk = self.objects.entry(state.now, new)
             weave = self._lines(new, self.objects.entry(state.base, old), disk) if new in state.lines else None
-            del state.renamed[new]
+            state.parted[new] = state.renamed.pop(new)
             state.lines.pop(new, None)
             if weave and disk:
                 state.lines[new] = KnownLines("", disk.blob, weave.alone().ops)
@@ -529,6 +529,8 @@ class Round:
             ours = self.objects.entry(self.state.base, at)
         elif ours is None and before and (found := self.find(path)) and found.renamed_from:
             at, ours = found.renamed_from, found.before
+        elif ours and before is None:
+            self._leave_old_path(path, ours)
         if ours == after:
             return
         if ours == before or before is None or after is None:
@@ -545,6 +547,19 @@ class Round:
         if is_save and path.rpartition("/")[2] == rules.IGNORE:
             # The baseline has what the person has written there, and none of an agent's rules that wait.
             self._change_rules(path, ours, self.objects.entry(self.state.base, at))
+
+    def _leave_old_path(self, path: str, ours: Entry) -> None:
+        """The person has a file of their own where a renamed one was: that one has its baseline at its own path now."""
+        state = self.state
+        for new in [new for new, old in state.parted.items() if old == path]:
+            disk, known = self.objects.entry(state.now, new), state.lines.pop(new, None)
+            del state.parted[new]
+            state.base = self.objects.with_entries(state.base, {new: ours})
+            self._keep_modes([new])
+            if known and disk and known[:2] == ("", disk.blob):
+                weave, own = self.weave(ours, disk), self.weave(None, disk, known.ops)
+                if weave and own:
+                    state.lines[new] = KnownLines(ours.blob, disk.blob, weave.marked(own).ops)
 
     def remember(self, operation: Operation) -> None:
         """The person has decided something that can be taken back: in the order of the decisions."""
@@ -663,6 +678,7 @@ class Round:
         self.state.created &= waiting
         self._have_going({path: each for path, each in self.state.going.items() if path in waiting})
         self.state.renamed = {new: old for new, old in self.state.renamed.items() if {new, old} <= waiting}
+        self.state.parted = {new: old for new, old in self.state.parted.items() if {new, old} <= waiting}
         self.save()
         self.prune()
 

@@ -182,6 +182,8 @@ class RoundState:
     modes: Modes = field(default_factory=Modes)
     new_since: int = 0
     """The number of the checkpoint after which changes are marked as new; 0 for none."""
+    parted: dict[str, str] = field(default_factory=dict[str, str])
+    """As `renamed`, of those that are listed by themselves: an agent has put another file at the old path."""
 
     def write(self, store: str) -> None:
         """Write it into the folder of a store, atomically."""
@@ -212,6 +214,7 @@ class RoundState:
             "usual_modes": self.modes.usual,
             "left_modes": self.modes.left,
             "new_since": self.new_since,
+            "parted": self.parted,
         }
 
 
@@ -250,6 +253,7 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
         list(plain["working"]),
         Modes(*({path: int(mode) for path, mode in plain.get(name, {}).items()} for name in _MODES)),
         int(plain.get("new_since", 0)),
+        dict(plain.get("parted", {})),
     )
 
 

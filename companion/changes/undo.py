@@ -119,6 +119,7 @@ class RoundUndo:
         Lines that the person has changed, too, stay, unless `is_all`.
         """
         found = self._round.wanted(path)
+        self._check_parted(found, {*found.paths})
         weave = self._round.weave_of(found) if key and found.before and found.after else None
         if weave is None or weave.is_whole or found.renamed_from or found.before is None or found.after is None:
             return self._plan(found, is_all=is_all)
@@ -132,20 +133,34 @@ class RoundUndo:
             return [Write(path, found.before.mode, content, found.after, full_mode, base=known)]
         return [Write(path, found.after.mode, content, found.after, base=known, ops=undone.ops)]
 
-    def plan_all(self, *, is_all: bool = False) -> tuple[list[Write], list[str]]:
-        """What to write to undo everything, and a sentence on each file that can't be undone."""
+    def plan_all(
+        self, sees: Callable[[str], bool] = lambda _: True, *, is_all: bool = False
+    ) -> tuple[list[Write], list[str]]:
+        """What to write to undo every file that `sees` is true of, and a sentence on each that can't be undone."""
         writes: list[Write] = []
         refused: list[str] = []
-        found = self._round.waiting()
+        found = [each for each in self._round.waiting() if all(map(sees, each.paths))]
         base = {each.renamed_from or each.path: each.before for each in found}
+        undone = {path for each in found for path in each.paths}
         with self.reading(base.items(), base):
             for each in found:
                 try:
+                    self._check_parted(each, undone)
                     writes += self._plan(each, is_all=is_all)
                 except WriteRefusedError as error:
                     refused.append(str(error))
         # What was created goes first: a folder may be in the place of a file.
         return sorted(writes, key=lambda write: write.content is not None), refused
+
+    def _check_parted(self, found: Difference, undone: Collection[str]) -> None:
+        """Raise WriteRefusedError if the undo of a file would delete what was elsewhere, and is not there again then.
+
+        `undone` are the paths of what is undone with it.
+        """
+        old = self._state.parted.get(found.path, "")
+        if old and old not in undone and self._round.find(old):
+            why = f"{found.path} was {old}, where another file is now: undo that one first"
+            raise WriteRefusedError(why)
 
     def protected(
         self,

@@ -429,3 +429,62 @@ def test_a_byte_order_mark_alone_is_named(tmp_path: Path):
     assert (row.kind, row.note) == ("modified", "byte order mark")
     assert folder.undo("a.py") == []
     assert folder.read("a.py").decode() == LINES
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> Folder:
+    """An agent has renamed a file of the person and changed a line of it."""
+    made = Folder(tmp_path)
+    made.write("a.py", LINES)
+    made.round.begin()
+    (made.path / "a.py").rename(made.path / "b.py")
+    made.write("b.py", AGENTS)
+    made.look()
+    return made
+
+
+def test_a_renamed_file_is_not_undone_alone_while_an_agents_other_one_is_at_its_old_path(moved: Folder):
+    """It was deleted, and its text was nowhere on the disk."""
+    moved.write("a.py", "other\n")
+    moved.look()
+    moved.reopen()
+    why = r"b\.py was a\.py, where another file is now: undo that one first"
+    with pytest.raises(WriteRefusedError, match=why):
+        moved.undo("b.py")
+    writes, refused = moved.undoing.plan_all(lambda path: path == "b.py")
+    assert (writes, len(refused)) == ([], 1)
+    assert (moved.read("a.py"), moved.read("b.py")) == (b"other\n", AGENTS.encode())
+    assert moved.undo("a.py") == []
+    assert moved.undo("b.py") == []
+    assert tree(moved.path).keys() == {"a.py"}
+    assert moved.read("a.py").decode() == LINES
+
+
+def test_a_file_of_the_person_at_the_old_path_of_a_renamed_one_stays_and_so_does_the_text_of_that(moved: Folder):
+    """The undo of the renamed one deleted it: the person had the text no more."""
+    moved.edit("b.py", AGENTS, theirs := AGENTS.replace("agent\n", "agent, mine\n"))
+    moved.save("a.py", "mine\n")
+    moved.reopen()
+    assert moved.listed() == {"b.py": "modified"}
+    assert moved.undoing.protected() == ["b.py, line 3: “agent, mine”"]
+    assert moved.undo_all() == []
+    assert moved.listed() == {}
+    assert moved.read("a.py") == b"mine\n"
+    assert moved.read("b.py").decode() == theirs.replace("agent, mine\n", "line 3\nagent, mine\n")
+    moved.redo()
+    assert (moved.read("a.py"), moved.read("b.py").decode()) == (b"mine\n", theirs)
+
+
+def test_a_file_that_an_agent_has_but_renamed_stays_where_it_is_once_the_person_has_used_its_old_path(tmp_path: Path):
+    folder = Folder(tmp_path)
+    folder.write("a.py", LINES)
+    folder.round.begin()
+    (folder.path / "a.py").rename(folder.path / "b.py")
+    folder.look()
+    folder.save("a.py", "mine\n")
+    assert folder.undo_all() == []
+    assert (folder.read("a.py"), folder.read("b.py").decode()) == (b"mine\n", LINES)
+    folder.write("b.py", AGENTS)
+    folder.look()
+    assert folder.undo("b.py") == []
+    assert folder.read("b.py").decode() == LINES
