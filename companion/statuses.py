@@ -67,14 +67,14 @@ class WindowStatuses:
         sessions = server.sessions if server else ()
         # An agent of a chat has its chat, and doesn't listen for anything.
         clis = tuple(session.cli for session in sessions if session.stream and not session.is_agent)
-        proposing = [review.owner.cli for review in self._reviews if review.owner.window == window]
+        proposing = {review.owner.cli for review in self._reviews if review.owner.window == window}
         listing = self._changes.listing(window)
         # Who has chosen to review afterwards knows it.
         is_chosen = self._settings_of(window).review == "after"
-        unasking = set[str]() if is_chosen else self._changes.unasking(window) - set(proposing)
+        unasking = set[str]() if is_chosen else self._changes.unasking(window) - proposing
         return WindowStatus(
             clis,
-            diffs=len(proposing),
+            diffs=sum(review.window == window for review in self._reviews),
             questions=self._chats.questions(window),
             asking=self._chats.asking(window),
             written=listing.count,

@@ -233,7 +233,7 @@ class Decisions:
 
     def answered(self, review: Review) -> None:
         """The person has accepted a proposal, or rejected it."""
-        window = review.owner.window
+        window = review.window
         if review.outcome == "accepted":
             self._roots.editor.offer_take_back(window, f"Accepted {review.name}")
         self._roots.publish(window)

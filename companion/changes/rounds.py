@@ -290,7 +290,7 @@ class Rounds:
         self.roots.hear(review.file_path, lambda folder, name: self._reviewed(folder, name, review, text))
 
     async def _reviewed(self, folder: Folder, name: str, review: Review, text: str) -> None:
-        window = review.owner.window
+        window = review.window if review.window in folder.windows else review.owner.window
         encodings = await self._editor.encodings(folder.full_path(name))
         async with folder.deciding(window):
             before = review.disk.source.source if review.disk.exists else None

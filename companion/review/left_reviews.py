@@ -52,6 +52,7 @@ def to_plain(review: Review) -> dict[str, Any]:
         "reason": review.reason,
         "connected": review.connected,
         "outcome": review.outcome,
+        "moved_to": review.moved_to,
         "rejected": rejected.model_dump(by_alias=True),
         **{name: getattr(review, name) for name in _SAME},
     }
@@ -73,5 +74,6 @@ def from_plain(left: Mapping[str, Any], owner: Owner) -> Review:
         reason=left.get("reason", ""),  # a version before has left none
         connected=left.get("connected"),
         outcome=left.get("outcome", ""),
+        moved_to=left.get("moved_to"),
         **{name: left[name] for name in _SAME},
     )

@@ -94,6 +94,8 @@ class Review:
     orphaned: bool = False
     """The session is gone: nobody waits for the outcome."""
     outcome: Outcome = ""
+    moved_to: WindowId | None = None
+    """The window to which the person has dragged its diff; None if that is the one of its owner."""
     views: dict[str, Any] | None = None
     """What the editor needs to go on with its views after a reload; None while it has them or if there are none.
 
@@ -103,6 +105,11 @@ class Review:
     """What the person has reverted in the proposal and can take back: the latest last."""
     request: Request | None = None
     """The request of a chat; None for a proposal of a CLI, which the person may edit."""
+
+    @property
+    def window(self) -> WindowId:
+        """The window in which the person has it: what is said of it is said there."""
+        return self.owner.window if self.moved_to is None else self.moved_to
 
     @property
     def is_editable(self) -> bool:

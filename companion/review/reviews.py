@@ -118,13 +118,19 @@ class Reviews:
 
     def last_reverted(self, window: WindowId) -> Review | None:
         """The review of a window in which the person has reverted something last that can be taken back."""
-        found = [review for review in self if review.owner.window == window and review.reverts]
+        found = [review for review in self if review.window == window and review.reverts]
         return max(found, key=lambda review: review.reverts[-1].at, default=None)
 
     def last_answered(self, window: WindowId) -> Answered | None:
         """The last answer of a window that can be taken back."""
-        found = (each for each in reversed(self._answers) if each.review.owner.window == window)
+        found = (each for each in reversed(self._answers) if each.review.window == window)
         return next((each for each in found if not each.is_passed), None)
+
+    def moved(self, number: ReviewId, window: WindowId) -> None:
+        """The person has dragged a diff to this window."""
+        if review := self.find(number):
+            review.moved_to = None if window == review.owner.window else window
+            self._changed()
 
     def pass_answer(self, answered: Answered) -> None:
         """An answer can't be taken back yet: the decision before it comes next."""
@@ -143,7 +149,7 @@ class Reviews:
         if review is None:
             return
         if why := _refusal(review, text):
-            self._editor.say(why, review.owner.window)
+            self._editor.say(why, review.window)
             self._editor.refuse_answer(review)
             return
         self._settle(review, "accepted")
@@ -163,7 +169,7 @@ class Reviews:
         if review is not None:
             self._reject(review)
             self._answer(review, review.shown if text is None else text)
-            self._editor.mention(f"Rejected the change of {review.name}.", review.owner.window)
+            self._editor.mention(f"Rejected the change of {review.name}.", review.window)
 
     def _answer(self, review: Review, text: str) -> None:
         self._answers = [*self._answers, Answered(time.time(), review, text)][-ANSWERS:]
@@ -356,7 +362,7 @@ class Reviews:
             logger.exception("Can't show the diff of %s", review.name)
             then = ". Answer in the chat" if review.request else " and was rejected"
             then += f": {reason_of(error)}" if isinstance(error, OSError) else ""
-            self._editor.say(f"The diff of {review.name} could not be shown{then}.", review.owner.window)
+            self._editor.say(f"The diff of {review.name} could not be shown{then}.", review.window)
             if self.find(review.number) is review:
                 if review.request:
                     self.withdraw(review.owner)
@@ -377,7 +383,7 @@ class Reviews:
         self._settle(review, "accepted")
         review.owner.notify(_accepted(review, review.proposed.source))
         self._written(review, review.proposed.source)
-        self._editor.mention(f"{review.name} already matches the proposal of {review.owner.cli}.", review.owner.window)
+        self._editor.mention(f"{review.name} already matches the proposal of {review.owner.cli}.", review.window)
         await self._close_views(review, "was closed because the file already matches the proposal")
 
     async def _accept_costly(self, review: Review) -> None:
@@ -423,7 +429,7 @@ class Reviews:
         is_edited = shown not in (None, review.shown)
         if is_edited and (keep or answer.done()):
             why = f"The diff of {review.name} {what}. Your edits are kept here: the CLI may not write them."
-            self._editor.keep_text(review.owner.window, review.name, shown or "", why)
+            self._editor.keep_text(review.window, review.name, shown or "", why)
         text = review.proposed.source if shown is None else await asyncio.to_thread(review.restored, shown)
         if not answer.done():
             answer.set_result(text)

@@ -82,7 +82,7 @@ class ReviewTexts:
             is_edited = True
         if is_edited:
             why = f"{review.name} was edited where you had reverted it: that stays."
-            self._editor.mention(why, review.owner.window)
+            self._editor.mention(why, review.window)
         return is_edited or bool(edits)
 
     def reload(self, number: ReviewId) -> None:
@@ -127,7 +127,7 @@ class ReviewTexts:
         try:
             disk = await asyncio.to_thread(read_file, review.file_path, review.encodings)
         except OSError as error:
-            self._editor.say(f"{review.name} can't be read: {reason_of(error)}.", review.owner.window)
+            self._editor.say(f"{review.name} can't be read: {reason_of(error)}.", review.window)
             return
         if self._find(review.number) is review:
             review.disk, review.disk_state, review.seen = disk, "same", disk.stamp
@@ -138,7 +138,7 @@ class ReviewTexts:
         """The open review with this number. None, and a message, if it can't be edited."""
         review = self._find(number)
         if review and not review.is_editable:
-            self._editor.mention(NOT_EDITABLE.format(cli=review.owner.cli, name=review.name), review.owner.window)
+            self._editor.mention(NOT_EDITABLE.format(cli=review.owner.cli, name=review.name), review.window)
             return None
         return review
 
@@ -148,7 +148,7 @@ class ReviewTexts:
         return not review.unmarked
 
     def _why_not(self, review: Review, text: str) -> str:
-        limits = self._settings_of(review.owner.window)
+        limits = self._settings_of(review.window)
         if not review.disk.is_text:
             return "Not a text"
         # The limits apply to the file. Its proposal may be longer.

@@ -62,7 +62,7 @@ class Writes:
             self._background(self._await_write(review, content))
 
     async def _await_write(self, review: Review, content: str) -> None:
-        cli, window = review.owner.cli, review.owner.window
+        cli, window = review.owner.cli, review.window
         is_written = await self._is_written(review, content)
         is_of_cli = self.missing.pop(review, None) is not None
         if is_written:

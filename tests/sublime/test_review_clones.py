@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from unittest.mock import patch
 
 import sublime
@@ -150,6 +151,49 @@ class TestAnotherWindow(CompanionCase):
         waits = listener.on_query_context(self.proposal, WAITING, sublime.QueryOperator.EQUAL, True, False)
         self.assertTrue(waits)
         yield from self.rejected()
+
+    def test_a_revert_in_it_is_taken_back_where_it_is(self) -> Steps:
+        """Its session belongs to the window that it came from."""
+        self.drag()
+        diff = self.adapter.diffs.find(self.proposal)
+        yield lambda: diff.counts
+        self.proposal.sel().clear()
+        self.proposal.sel().add(self.proposal.text_point(1, 0))
+        self.proposal.run_command("qwen_companion_undo_change")
+        yield lambda: text_of(self.proposal) == FILE and diff.review.reverts
+        self.there.run_command("qwen_companion_take_back")
+        yield lambda: text_of(self.proposal) == PROPOSAL
+        yield from self.rejected()
+        yield lambda: self.adapter.written.listings.of(self.there).can_take_back
+        self.there.run_command("qwen_companion_take_back")
+        kept = lambda: [view for view in self.there.views() if view.name() == "app.py (your edits)"]  # noqa: E731
+        yield kept
+        for view in kept():
+            view.set_scratch(True)
+            view.close()
+
+    def test_the_status_bar_counts_it_where_it_is(self) -> Steps:
+        running = self.adapter_of_package().thread._running[1]
+        numbers = [window.id() for window in (self.window, self.there)]
+        yield lambda: [running.statuses.of(number).diffs for number in numbers] == [1, 0]
+        self.drag()
+        yield lambda: [running.statuses.of(number).diffs for number in numbers] == [0, 1]
+        yield from self.rejected()
+
+    def test_the_file_alone_in_another_window_leaves_the_diff_inline(self) -> Steps:
+        [original] = diff_views(self.window, "original")
+        proposal, self.proposal = self.proposal, original
+        self.drag()
+        self.proposal = proposal
+        yield lambda: not original.is_valid()
+        diff = self.adapter.diffs.find(proposal)
+        self.assertEqual((diff.layout, diff.window, self.cli.outcomes), ("inline", self.window, []))
+        self.adapter.diffs.show(diff)
+        yield from self.rejected()
+
+    @staticmethod
+    def adapter_of_package() -> Any:
+        return loaded("sublime_text.package").adapter()
 
     def rejected(self) -> Steps:
         """Reject it with the key."""

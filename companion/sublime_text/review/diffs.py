@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import sublime
 
 from ...chats.transcript.plain import flat
+from ...ids import WindowId
 from ..buffers import text_of
 from ..keys import KEYS
 from ..notices import NOTICES
@@ -338,11 +339,13 @@ class Diffs:
         if not self._open or (window.active_view() != view and not is_in_panel(view)):
             return
         own = self.find(view)
-        if own and view == own.proposal and own.window != window:
+        if own and own.window != window and view == own.proposal:
             before = own.window
             own.move_to(window)
-            own.focus_before = self._focus.before(window, None)
-            self._changed(before)
+            self._moved(own, before)
+        elif own and own.window != window and view == own.original:
+            own.go_inline()
+            return
         for diff in self._open.values():
             if diff.window == window:
                 diff.wake()
@@ -352,6 +355,14 @@ class Diffs:
             own.attention.focused()
             sublime.set_timeout(lambda: self._changed(window), int(SETTLED * 1000))
         self._changed(window)
+
+    def _moved(self, diff: DiffView, before: sublime.Window) -> None:
+        """A diff has come to its window from the one before."""
+        number, window = diff.review.number, WindowId(diff.window.id())
+        diff.focus_before = self._focus.before(diff.window, None)
+        self._tell(lambda reviews: reviews.moved(number, window))
+        self._changed(before)
+        self._changed(diff.window)
 
     def brought(self, view: sublime.View) -> None:
         """A key of the person has brought a tab to the front."""
@@ -393,7 +404,10 @@ class Diffs:
         """A view was closed. Without its original, a diff is inline."""
         for diff in self._with_tabs:
             if view == diff.proposal and (clones := diff.clones):
+                before = diff.window
                 diff.go_on_in(clones[0])
+                if diff.window != before:
+                    self._moved(diff, before)
                 self.actions(diff).compare()
             elif view == diff.proposal:
                 self.answers.closed(diff)
