@@ -21,6 +21,8 @@ from .targets import Revert, Target, edits_of, taken_back
 
 MOST_REVERTED = 50_000_000
 """Characters of the texts that a proposal keeps so that what was reverted can be taken back."""
+EDITED = "This change was edited meanwhile: look at it again."
+NO_CHANGE = "There is no change at the caret."
 TRIES = 5
 """How often the edits that take a revert back are computed again because the text has changed meanwhile."""
 
@@ -118,8 +120,7 @@ class ReviewTexts:
                 whole = await asyncio.to_thread(in_one, edits, text)
                 self._reverting[review] = text, whole.apply(text)
             elif not edits:
-                nothing = "This link is out of date." if target.fingerprint else "There is no change at the caret."
-                self._editor.mention(nothing, review.owner.window)
+                self._editor.mention(EDITED if target.fingerprint else NO_CHANGE, review.window)
         finally:
             self._editor.edit_review(review, edits, version)
 

@@ -134,7 +134,7 @@ class TestReviewSince(ReviewCase):
         self.says_yes = True
         yield lambda: self.row() != ""
         self.go_to("line thirty")
-        yield lambda: not self.decisions().under_way(self.key())
+        yield lambda: not self.decisions()._of
         self.press("u")
         yield {"condition": lambda: self.file.read_text() == OLD, "timeout": 30_000}
         yield self.has("— Nothing has changed since main.")
@@ -142,10 +142,6 @@ class TestReviewSince(ReviewCase):
 
     def decisions(self) -> Any:
         return loaded("sublime_text.package").adapter().review.of(self.tab)._decisions
-
-    def key(self) -> Any:
-        [key] = loaded("sublime_text.package").adapter().review.of(self.tab).feed.rows
-        return key
 
     def test_keep_only_goes_on_and_nothing_is_decided_from_a_heading(self) -> Steps:
         yield from self.branched()

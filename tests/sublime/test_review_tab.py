@@ -131,6 +131,104 @@ class TestReview(ReviewCase):
             expected[at] = "more\nsame too\n"
         self.assertEqual(self.file.read_text(), "".join(expected))
 
+    def held(self) -> Any:
+        """The Review, which is drawn no more until the test has it drawn: what is shown is replaced already."""
+        tab = loaded("sublime_text.package").adapter().review.tab(self.window)
+        tab._draw = lambda: None
+        return tab
+
+    def replaced(self, tab: Any, text: str) -> Steps:
+        """An agent writes the file, and its next body is there before it is shown."""
+        [key] = tab.feed.rows
+        before = tab.feed.bodies[key]
+        self.file.write_text(text)
+        yield lambda: tab.feed.bodies[key] is not before
+
+    def test_a_key_on_a_body_that_is_being_replaced_is_for_the_change_at_the_caret(self) -> Steps:
+        self.file.write_text(OLD)
+        yield from self.begun()
+        self.file.write_text(text := OLD.replace("line 3\n", "three\n").replace("line 30\n", "thirty\n"))
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▾ app.py", "thirty")
+        self.press("n")
+        self.assertEqual(self.row(), "line 30")
+        tab = self.held()
+        yield from self.replaced(tab, text := text.replace("line 20\n", "twenty\n"))
+        self.press("u")
+        del tab._draw
+        tab.draw()
+        yield lambda: self.file.read_text() == text.replace("thirty\n", "line 30\n")
+        yield self.has("▾ app.py   +2 −2", "three", "twenty")
+
+    def test_a_key_on_a_change_that_has_changed_meanwhile_says_so(self) -> Steps:
+        self.file.write_text(OLD)
+        yield from self.begun()
+        self.file.write_text(OLD.replace("line 3\n", "three\n").replace("line 30\n", "thirty\n"))
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▾ app.py", "thirty")
+        self.press("n")
+        tab = self.held()
+        yield from self.replaced(tab, text := OLD.replace("line 3\n", "three\n").replace("line 30\n", "other\n"))
+        for key in ("u", "k"):
+            self.screen.messages.clear()
+            self.press(key)
+            self.assertTrue(self.screen.messages[-1].endswith("app.py has changed meanwhile: look at it again."))
+            self.assertEqual(self.row(), "line 30")
+        del tab._draw
+        tab.draw()
+        yield self.has("▾ app.py   +2 −2", "three", "other")
+        yield 200
+        self.assertEqual(self.file.read_text(), text)
+        yield from self.waits(1)
+
+    def test_a_key_while_another_one_is_under_way_counts_though_the_agent_writes_meanwhile(self) -> Steps:
+        self.file.write_text(OLD)
+        yield from self.begun()
+        lines = [f"agent {at}\n" if at % 10 == 0 else f"line {at}\n" for at in range(1, 41)]
+        self.file.write_text("".join(lines))
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▾ app.py   +4 −4")
+        yield lambda: self.row() == "line 10"
+        feed = loaded("sublime_text.package").adapter().review.tab(self.window).feed
+        decide, sent = feed.decide, list[Any]()
+        feed.decide = lambda *given: sent.append(given)
+        self.press("k")
+        self.assertEqual(self.row(), "line 20")
+        self.file.write_text("new\n" * 5 + "".join(lines))
+        yield self.has("▾ app.py   +9 −4", "new", "line 10", "line 20")
+        self.assertEqual(self.row(), "line 20")
+        self.press("u", "k")
+        del feed.decide
+        self.assertEqual(len(sent), 1)
+        decide(*sent[0])
+        yield self.has("▾ app.py   +6 −1", "new", "line 40")
+        lines[19] = "line 20\n"
+        yield lambda: self.file.read_text() == "new\n" * 5 + "".join(lines)
+        self.assertNotIn("has changed", str(self.screen.messages))
+
+    def test_several_undos_wait_for_the_end_of_a_turn_however_fast_the_keys_are(self) -> Steps:
+        """The first one changed nothing yet, and those after it were dropped."""
+        self.file.write_text(OLD)
+        yield from self.begun()
+        running: Any = loaded("sublime_text.package").adapter().thread._running[1]
+        self.file.write_text(OLD.replace("line 3\n", "three\n").replace("line 30\n", "thirty\n"))
+        yield from self.waits(1)
+        running.changes.roots.window(self.window.id()).turns[7, "turn"] = "Agent"
+        yield from self.review()
+        yield self.has("▾ app.py", "thirty")
+        self.press("u", "u")
+        listings = loaded("sublime_text.package").adapter().written.listings
+
+        def going() -> int:
+            [row] = listings.of(self.window).rows
+            return len(row.going.changes) if row.going else 0
+
+        yield lambda: going() == 2
+        del running.changes.roots.window(self.window.id()).turns[7, "turn"]
+
     def test_selected_lines_of_a_change_are_decided_alone(self) -> Steps:
         self.file.write_text("a\nb\n")
         yield from self.begun()
@@ -567,6 +665,32 @@ class TestProposals(ReviewCase):
         self.press("shift+k")
         yield 200
         self.assertEqual(self.cli.outcomes, [])
+
+    def test_undo_on_a_heading_of_proposals_says_how_they_are_answered(self) -> Steps:
+        """It did nothing, and said nothing."""
+        yield from self.proposed()
+        for heading in ("◆", "— "):
+            self.go_to(heading)
+            self.screen.messages.clear()
+            self.press("u")
+            [said] = self.screen.messages
+            self.assertIn("Accept or reject each proposal; the palette has Reject All Diffs.", said)
+            self.assertTrue(self.row().startswith(heading.strip()))
+            self.press("k")
+            self.assertEqual(self.row(), "line 3")
+        self.assertEqual((text_of(self.proposal), self.cli.outcomes), (self.diff.review.shown, []))
+
+    def test_a_key_on_a_proposal_that_is_answered_already_says_so(self) -> Steps:
+        yield from self.proposed()
+        tab = loaded("sublime_text.package").adapter().review.tab(self.window)
+        tab._draw = lambda: None
+        self.proposal.run_command("qwen_companion_reject_diff")
+        yield lambda: not tab.feed.proposals
+        for key in ("u", "primary+s"):
+            self.screen.messages.clear()
+            self.press(key)
+            self.assertEqual(len([said for said in self.screen.messages if "waits no longer" in said]), 1)
+        del tab._draw
 
     def test_a_click_on_reject_answers(self) -> Steps:
         yield from self.proposed()

@@ -7,8 +7,7 @@ file meanwhile waits, and is found again in the file's next version.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 Decision = Literal["keep", "undo"]
 Lines = tuple[int, int] | None
 """The first and the last line of the file, if only some of a change are meant."""
+CHANGED = "{} has changed meanwhile: look at it again."
 
 
 def decide(
@@ -62,12 +62,25 @@ class _UnderWay:
     """What is decided of a file and isn't done."""
 
     body: Body
-    version: str
+    """The last one that is known: all changes here are those of that one."""
     waiting: list[_Decided] = field(default_factory=list[_Decided])
     sent: list[_Decided] = field(default_factory=list[_Decided])
     is_sent: bool = False
     """The companion has not answered yet."""
     is_whole: bool = False
+
+    @property
+    def changes(self) -> set[int]:
+        """Those that are decided."""
+        return {each.change for each in (*self.sent, *self.waiting)}
+
+    def follow(self, body: Body) -> bool:
+        """Another body has come. Returns whether everything that waits is in it."""
+        places, count = _places(self.body, body, {each.change for each in self.sent}), len(self.waiting)
+        self.sent = _moved(self.sent, self.body, body, places)
+        self.waiting = _moved(self.waiting, self.body, body, places)
+        self.body = body
+        return len(self.waiting) == count
 
 
 class ReviewDecisions:
@@ -77,40 +90,44 @@ class ReviewDecisions:
         self._feed = feed
         self._of: dict[FileKey, _UnderWay] = {}
 
-    def under_way(self, key: FileKey) -> set[int]:
+    def under_way(self, key: FileKey, body: Body) -> set[int]:
         """The changes of a file's body that are decided."""
         entry = self._of.get(key)
-        if entry is None or entry.is_whole:
-            return set()
-        return (
-            {each.change for each in (*entry.sent, *entry.waiting)}
-            if self._feed.bodies.get(key) is entry.body
-            else set()
-        )
+        return entry.changes if entry and not entry.is_whole and entry.body is body else set()
 
     def is_whole(self, key: FileKey) -> bool:
         """Whether a file is decided as a whole."""
         entry = self._of.get(key)
         return entry is not None and entry.is_whole
 
-    def decide(self, file: ListedFile, what: Decision, found: Sequence[tuple[int, Lines]]) -> None:
-        """Keep or undo changes of a file."""
-        body = self._feed.bodies.get(file.key)
-        if body is None or self.is_whole(file.key):
-            return
-        entry = self._of.setdefault(file.key, _UnderWay(body, file.version))
-        if entry.body is not body:
-            return  # the version that the earlier ones were decided in is being replaced
-        entry.waiting += [_Decided(what, change, lines) for change, lines in found]
-        if not entry.sent:
+    def decide(self, file: ListedFile, seen: Body, what: Decision, found: Sequence[tuple[int, Lines]]) -> bool:
+        """Keep or undo changes of a file, in the body in which the person has seen them.
+
+        Returns whether they were found. If not, that is said.
+        """
+        body, entry = self._feed.bodies.get(file.key), self._of.get(file.key)
+        if body is None or file.key not in self._feed.rows or (entry and entry.is_whole):
+            return self._refused(file, is_decided=entry is not None)
+        if entry is None:
+            entry = self._of[file.key] = _UnderWay(body)
+        elif entry.body is not body:
+            self._follow(file.path, entry, body)
+        decided = [_Decided(what, change, lines) for change, lines in found]
+        if seen is not body:
+            decided = _moved(decided, seen, body, _places(seen, body))
+        new = [each for each in decided if each.change not in entry.changes]
+        entry.waiting += new
+        if not entry.is_sent and not entry.sent:
             self._send(file.key, entry)
+        return len(decided) == len(found) or self._refused(file)
 
     def decide_file(self, file: ListedFile, what: Decision) -> None:
-        """Keep or undo a file."""
+        """Keep or undo a file. It is said if that can't be."""
         row = self._feed.rows.get(file.key)
         if row is None or self.is_whole(file.key):
+            self._refused(file, is_decided=row is not None)
             return
-        entry = self._of[file.key] = _UnderWay(self._feed.bodies.get(file.key, NOTHING), file.version, is_whole=True)
+        entry = self._of[file.key] = _UnderWay(self._feed.bodies.get(file.key, NOTHING), is_whole=True)
         entry.is_sent = True
         self._feed.decide(row, what, None, lambda: self._done(file.key, entry))
 
@@ -120,12 +137,16 @@ class ReviewDecisions:
             row, body = self._feed.rows.get(key), self._feed.bodies.get(key)
             if row is None:
                 del self._of[key]
-            elif not entry.is_sent and body is not None and body is not entry.body:
-                self._go_on(key, entry, body, row)
+            elif body is not None and not entry.is_whole:
+                if body is not entry.body:
+                    self._follow(row.path, entry, body)
+                if not entry.is_sent and self._feed.is_current(key, row.version):
+                    entry.sent = []
+                    self._send(key, entry)
 
     def _send(self, key: FileKey, entry: _UnderWay) -> None:
         row = self._feed.rows.get(key)
-        if row is None:
+        if row is None or not entry.waiting:
             del self._of[key]
             return
         what = entry.waiting[0].what
@@ -137,43 +158,49 @@ class ReviewDecisions:
         self._feed.decide(row, what, found, lambda: self._done(key, entry))
 
     def _done(self, key: FileKey, entry: _UnderWay) -> None:
-        """The companion has done it, or has said why not. What waits now is known here."""
+        """The companion has done it, or has said why not. What waits now is known here, and goes on with a body."""
         entry.is_sent = False
         self._feed.look()
-        row = self._feed.rows.get(key)
-        if self._of.get(key) is entry and (row is None or entry.is_whole or row.version == entry.version):
-            # Nothing has changed: it was refused, and what was decided after it is not made either.
+        if entry.is_whole and self._of.get(key) is entry:
             del self._of[key]
         self._feed.changed()
 
-    def _go_on(self, key: FileKey, entry: _UnderWay, body: Body, row: ChangeRow) -> None:
-        """The file's next version is there: find what was decided meanwhile in it."""
-        sent = {each.change for each in entry.sent}
-        left = [at for at in range(len(entry.body.changes)) if at not in sent]
-        places = _places(entry.body, left, body)
-        found = [each._replace(change=places[each.change]) for each in entry.waiting if each.change in places]
-        if len(found) < len(entry.waiting):
-            say(self._feed.window, f"{row.path} has changed meanwhile: look at it again.")
-        if found:
-            entry = self._of[key] = _UnderWay(body, row.version, found)
-            self._send(key, entry)
-        else:
-            del self._of[key]
+    def _follow(self, path: str, entry: _UnderWay, body: Body) -> None:
+        if not entry.follow(body):
+            say(self._feed.window, CHANGED.format(path))
+
+    def _refused(self, file: ListedFile, *, is_decided: bool = False) -> bool:
+        say(self._feed.window, f"{file.path} is decided already." if is_decided else CHANGED.format(file.path))
+        return False
 
 
-def _places(before: Body, left: Sequence[int], after: Body) -> dict[int, int]:
-    """Where the changes of a body that are left are in the next one. Equal ones keep their order."""
-    seen: Counter[tuple[str, ...]] = Counter()
-    there: dict[tuple[tuple[str, ...], int], int] = {}
-    for at in range(len(after.changes)):
-        ident = after.ident(at)
-        there[ident, seen[ident]] = at
-        seen[ident] += 1
-    counts: Counter[tuple[str, ...]] = Counter()
+def _places(before: Body, after: Body, gone: Collection[int] = ()) -> dict[int, int]:
+    """Where the changes of a body are in a later one, in which some may be gone.
+
+    Equal ones keep their order. Where their number says that it is not known which is which, they are left out.
+    """
+    there, here = _by_ident(after), _by_ident(before)
     found: dict[int, int] = {}
-    for at in left:
-        ident = before.ident(at)
-        if (place := there.get((ident, counts[ident]))) is not None:
-            found[at] = place
-        counts[ident] += 1
+    for ident, known in here.items():
+        now = there.get(ident, [])
+        left = known if len(now) == len(known) else [change for change in known if change not in gone]
+        if len(now) == len(left):
+            found |= zip(left, now, strict=True)
+    return found
+
+
+def _by_ident(body: Body) -> dict[tuple[str, ...], list[int]]:
+    found: dict[tuple[str, ...], list[int]] = {}
+    for change in range(len(body.changes)):
+        found.setdefault(body.ident(change), []).append(change)
+    return found
+
+
+def _moved(decided: Sequence[_Decided], before: Body, after: Body, places: Mapping[int, int]) -> list[_Decided]:
+    """What was decided of one body, in another one."""
+    found: list[_Decided] = []
+    for what, change, lines in decided:
+        if (place := places.get(change)) is not None:
+            by = after.changes[place][2] - before.changes[change][2]
+            found.append(_Decided(what, place, (lines[0] + by, lines[1] + by) if lines else None))
     return found

@@ -143,9 +143,9 @@ class ReviewFeed:
             case _:
                 return None
 
-    def is_current(self, file: ListedFile) -> bool:
-        """Whether a file's body is that of its version."""
-        return file.key in self.bodies and self._versions.get(file.key) == file.version
+    def is_current(self, key: FileKey, version: str) -> bool:
+        """Whether a file's body is that of a version."""
+        return key in self.bodies and self._versions.get(key) == version
 
     @property
     def ended(self) -> list[DoneLine]:
@@ -173,7 +173,8 @@ class ReviewFeed:
     def want(self, keys: Sequence[FileKey]) -> None:
         """Have the bodies of some files, of which the first are wanted first."""
         found = [file for key in dict.fromkeys(keys) if (file := self.file(key))]
-        wanted = [each for each in found if not self.is_current(each) and self._asked.get(each.key) != each.version]
+        lacking = [each for each in found if not self.is_current(each.key, each.version)]
+        wanted = [each for each in lacking if self._asked.get(each.key) != each.version]
         by_root: dict[str, list[ListedFile]] = {}
         for file in wanted[:AT_ONCE]:
             self._asked[file.key] = file.version
@@ -244,8 +245,7 @@ class ReviewFeed:
     def _proposal(self, key: FileKey, diff: DiffView) -> ListedFile:
         review, counts = diff.review, diff.counts
         state = "edited" if diff.is_edited else "seen" if diff.attention.is_seen else "not seen yet"
-        edition = f"{diff.proposal.id()} {diff.proposal.change_count()}" if diff.is_open else "no tab"
-        version = f"{edition} {review.seen} {review.unmarked}"
+        version = proposal_version(diff)
         count = Count(1, counts.inserted, counts.deleted, counts.changes) if counts else Count(1, changes=1)
         path = self._shown(review.file_path)
         reason = reason_line(review.reason)
@@ -289,6 +289,12 @@ class ReviewFeed:
         counts = diff.counts
         lines = f" · {Count(1, counts.inserted, counts.deleted).lines}" if counts else ""
         return f"{self._shown(diff.review.file_path)}{lines} · {diff.review.outcome or 'closed'} · {diff.agent}"
+
+
+def proposal_version(diff: DiffView) -> str:
+    """Identifies both texts of a proposal as they are now."""
+    edition = f"{diff.proposal.id()} {diff.proposal.change_count()}" if diff.is_open else "no tab"
+    return f"{edition} {diff.review.seen} {diff.review.unmarked}"
 
 
 def _line_of(comment: Comment) -> DoneLine:

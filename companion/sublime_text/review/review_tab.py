@@ -37,10 +37,10 @@ from ..panels import say
 from ..style import ACCEPTS, COLOURS, REJECTS, SIGN_COLOURS
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible, select
 from .answers import JUST_APPEARED, LONGEST_NAME
-from .decisions import Decision, Lines, ReviewDecisions
+from .decisions import CHANGED, Decision, Lines, ReviewDecisions
 from .diff_marks import OUTLINED, add_lines, add_words
 from .diff_marks import Kind as DiffKind
-from .feed import ReviewFeed
+from .feed import ReviewFeed, proposal_version
 from .header import show_reason
 
 if TYPE_CHECKING:
@@ -111,6 +111,9 @@ _COMMANDS = {
     "reject": ("review_decide", {"what": "reject"}),
 }
 """What the last lines name, in their order, with the command and its arguments."""
+NO_CHANGE = "There is no change at the caret."
+ANSWERED = "{} waits no longer."
+ONE_BY_ONE = "Accept or reject each proposal; the palette has Reject All Diffs."
 _FIRST = ("next", "keep", "undo", "open")
 """What the first line names, too."""
 AGAIN = "A later prompt has changed all files of this turn again: they are under that one."
@@ -169,7 +172,7 @@ class ReviewMarks:
     def _mark(
         self, found: defaultdict[str, list[sublime.Region]], block: Block, body: Body, lines: range, start: int
     ) -> None:
-        under_way = self._decisions.under_way(block.file.key) if block.file else set[int]()
+        under_way = self._decisions.under_way(block.file.key, body) if block.file else set[int]()
         for line in lines:
             kind = block.kind(line + 1)
             if kind in ("removed", "added"):
@@ -314,9 +317,7 @@ class ReviewTab:
         if keys:  # and what comes after it
             keys = to_come(self.feed.turns or (), self._folded, keys[0])
         shown = [block.file.key for block in self._blocks if block.file and block.body]
-        self.feed.want(
-            [*keys, *(key for key in shown if (file := self.feed.file(key)) and not self.feed.is_current(file))]
-        )
+        self.feed.want([*keys, *(key for key in shown if (file := self.feed.file(key)) and not self._is_current(file))])
         if self._goes and self._goes():
             self._goes = None
         self.wake()
@@ -499,7 +500,7 @@ class ReviewTab:
         """Note the lines of a block that are in sight. Returns whether all changes of its proposal were, just now."""
         file, body, row = self._blocks[at].file, self._blocks[at].body, self._rows[at]
         diff = self.feed.proposals.get(file.key) if file else None
-        if diff is None or file is None or diff.attention.is_seen or not self.feed.is_current(file):
+        if diff is None or file is None or diff.attention.is_seen or not self._is_current(file):
             return False
         if body is None or not body.changes:  # they can't be shown here
             return False
@@ -521,7 +522,7 @@ class ReviewTab:
             if not is_missing and (line > 0 if back else line < 0):
                 yield 0
             return
-        under_way, firsts = self._decisions.under_way(block.file.key), block.body.firsts
+        under_way, firsts = self._decisions.under_way(block.file.key, block.body), block.body.firsts
         below = range(bisect_right(firsts, line - 1), len(firsts))
         for change in range(bisect_left(firsts, line - 1) - 1, -1, -1) if back else below:
             if change not in under_way and 1 + firsts[change] < block.lines:
@@ -633,10 +634,10 @@ class ReviewTab:
             self._decisions.decide_file(block.file, what)
             self._after("file")
         elif found := self._chosen(block):
-            self._decisions.decide(block.file, what, found)
-            self._after("change")
+            if self._decisions.decide(block.file, block.body, what, found):
+                self._after("change")
         else:
-            self._say("There is no change at the caret.")
+            self._say(NO_CHANGE)
 
     def _after(self, what: What) -> None:
         """Something is decided: go on to the next one."""
@@ -648,16 +649,14 @@ class ReviewTab:
         self._decorate(anew=True)
 
     def _decide_group(self, block: Block, what: Decision) -> None:
-        if block.key == "title" and self.feed.kind == "review" and self._wanted.split():
-            for turn in self.feed.turns or ():
-                self._decide_files(turn, what)
-            self._after("file")
-        elif block.key == "title" and self.feed.kind == "review":
+        if block.key != "title" or self.feed.kind != "review":
+            self.decide_turn(what)
+        elif self._wanted.split() or not self.feed.rows:
+            self._decide_turns(self.feed.turns or (), what)
+        else:
             command = "keep_all_changes" if what == "keep" else "undo_all_changes"
             if window := self.view.window():
                 window.run_command(f"qwen_companion_{command}")
-        else:
-            self.decide_turn(what)
 
     def decide_turn(self, what: Decision) -> None:
         """Keep or undo all written changes under the heading of the turn in which the caret is."""
@@ -665,28 +664,41 @@ class ReviewTab:
         if self.feed.kind != "review":
             self._say("Here each file is undone by itself.")
             return
-        if turn is None or not turn.files:
-            self._say(AGAIN if turn else "There is no change at the caret.")
+        if turn and not turn.files:
+            self._say(AGAIN)
             return
-        self._decide_files(turn, what)
-        self._after("file")
+        self._decide_turns([turn] if turn else [], what)
 
-    def _decide_files(self, turn: ReviewTurn, what: Decision) -> None:
-        """Keep or undo the written files of a turn that the filter shows."""
+    def _decide_turns(self, turns: Sequence[ReviewTurn], what: Decision) -> None:
+        """Keep or undo the written files of some turns that the filter shows. Proposals wait for their own answers."""
         words = self._wanted.casefold().split()
-        for file in turn.files:
-            if file.key.back_end == "written" and file.matches(words):
-                self._decisions.decide_file(file, what)
+        files = [file for turn in turns for file in turn.files if file.matches(words)]
+        written = [file for file in files if file.key.back_end == "written"]
+        if not files:
+            self._say(NO_CHANGE)
+        elif len(written) < len(files) and what == "undo":
+            self._say(ONE_BY_ONE)
+        for file in written:
+            self._decisions.decide_file(file, what)
+        if written or (files and what == "keep"):
+            self._after("file")
 
     def _decide_proposal(self, block: Block, line: int, what: Decision, *, is_file: bool) -> None:
         diff = self.feed.proposals.get(block.file.key) if block.file else None
-        if diff is None or block.file is None:
+        if block.file is None:
             return
         if what == "keep":
             self._after("file" if is_file or not line else "change")
+        elif diff is None:
+            self._say(ANSWERED.format(flat(block.file.path, LONGEST_NAME)))
         elif is_file or not line or block.body is None:
             self._say("A proposal is answered as a whole: Accept or Reject.")
         elif found := self._chosen(block):
+            is_shown = block.body is self.feed.bodies.get(block.file.key)
+            is_as_it_was = is_shown and self.feed.is_current(block.file.key, proposal_version(diff))
+            if any(lines for _, lines in found) and not is_as_it_was:
+                self._say(CHANGED.format(flat(block.file.path, LONGEST_NAME)))
+                return
             self._diffs.open_behind(diff)
             actions = self._diffs.actions(diff)
             for change, lines in found:
@@ -695,7 +707,7 @@ class ReviewTab:
                 else:
                     actions.follow("revert", block.body.changes[change][4])
         else:
-            self._say("There is no change at the caret.")
+            self._say(NO_CHANGE)
 
     def _chosen(self, block: Block) -> list[tuple[int, Lines]]:
         """The changes at the carets and selections in a block, with the file's lines if only some are selected."""
@@ -703,7 +715,7 @@ class ReviewTab:
         found: dict[int, Lines] = {}
         if body is None or block.file is None:
             return []
-        under_way = self._decisions.under_way(block.file.key)
+        under_way = self._decisions.under_way(block.file.key, body)
         for region in self.view.sel():
             first = self.view.rowcol(region.begin())[0] - row - 1
             last, column = self.view.rowcol(region.end())
@@ -729,6 +741,7 @@ class ReviewTab:
         """Accept or reject a proposal."""
         diff = self.feed.proposals.get(key)
         if diff is None:
+            self._say(ANSWERED.format("This proposal"))
             return
         # The second of waiting is for what has come by itself: the person has gone to it here.
         if what == "reject":
@@ -782,6 +795,9 @@ class ReviewTab:
     def wanted(self) -> str:
         """What is filtered by."""
         return self._wanted
+
+    def _is_current(self, file: ListedFile) -> bool:
+        return self.feed.is_current(file.key, file.version)
 
     def _say(self, message: str) -> None:
         say(self.view.window(), message)
