@@ -29,6 +29,19 @@ def requirements(root: Path, name: str) -> dict[str, str]:
     return {entry.partition("==")[0]: entry.partition("==")[2] for entry in entries if entry.strip()}
 
 
+def test_no_agent_of_the_registry_s_copy_is_older_than_the_one_that_is_tried(root: Path) -> None:
+    tried: dict[str, Version] = {}
+    for path in [root / "tests/npm/package.json", *root.glob("tests/npm/*/*/package.json")]:
+        for package, version in json.loads(path.read_text(encoding="utf-8")).get("dependencies", {}).items():
+            name = re.sub(r"^opencode-linux-x64$", "opencode-ai", package)
+            tried[name] = max(tried.get(name, Version("0")), Version(version))
+    copied = json.loads((root / "companion/registry/registry.json").read_text(encoding="utf-8"))["agents"]
+    named = [each["distribution"].get("npx", {}).get("package", "").rpartition("@") for each in copied]
+    known = {package: version for package, _, version in named if package in tried}
+    assert {"opencode-ai", "@github/copilot", "@qwen-code/qwen-code"} <= known.keys()
+    assert {package: version for package, version in known.items() if Version(version) < tried[package]} == {}
+
+
 @pytest.mark.parametrize("name", REQUIREMENTS)
 def test_every_requirement_is_pinned_with_hashes(root: Path, name: str) -> None:
     pinned = requirements(root, name)
