@@ -85,6 +85,8 @@ class Inheritance:
     """What cancels the calls that still wait: by the ids of their sessions and their own. From any thread."""
     live: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
     """The connections of other doors than HTTP, each as its door has left it; `socket` is the connection's."""
+    titles: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """From session ids to what the CLIs call their conversations."""
     local: socket.socket | None = None
     """The listening Unix socket. While nobody serves it, the kernel queues whoever connects."""
     files: list[str] = field(default_factory=list[str])

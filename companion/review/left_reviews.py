@@ -51,6 +51,7 @@ def to_plain(review: Review) -> dict[str, Any]:
         "request": asdict(review.request) if review.request else None,
         "reason": review.reason,
         "connected": review.connected,
+        "title": review.title,
         "outcome": review.outcome,
         "moved_to": review.moved_to,
         "rejected": rejected.model_dump(by_alias=True),
@@ -73,6 +74,7 @@ def from_plain(left: Mapping[str, Any], owner: Owner) -> Review:
         is_shown=left["views"] is not None,
         reason=left.get("reason", ""),  # a version before has left none
         connected=left.get("connected"),
+        title=left.get("title", ""),
         outcome=left.get("outcome", ""),
         moved_to=left.get("moved_to"),
         **{name: left[name] for name in _SAME},

@@ -91,6 +91,8 @@ class Review:
     """What the agent has said just before it, if that is known for sure. It is the agent's text."""
     connected: float | None = None
     """When the CLI in a terminal that proposes it has connected, in Unix time; None if it comes from elsewhere."""
+    title: str = ""
+    """What the CLI calls the conversation, if it says. It is the agent's text."""
     orphaned: bool = False
     """The session is gone: nobody waits for the outcome."""
     outcome: Outcome = ""

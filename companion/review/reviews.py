@@ -92,11 +92,13 @@ class Reviews:
         request: Request | None = None,
         reason: str = "",
         connected: float | None = None,
+        title: str = "",
     ) -> Review:
         """A CLI or a chat proposes a change. It silently supersedes an open one of the same owner and path.
 
         A chat that asks again after a reload goes on with the review from before. `reason` is what the agent has said
-        before it, if that is known already; `connected` is when the CLI in a terminal has connected.
+        before it, if that is known already, and `title` what it calls the conversation; `connected` is when the CLI
+        in a terminal has connected.
         """
         if request and (claimed := self._claim(owner, file_path, content, request)):
             return claimed
@@ -104,7 +106,14 @@ class Reviews:
             self._background(self._close_views(old, "was replaced by a new proposal"))
         number = ReviewId(next(self._ids))
         review = self._open[owner, file_path] = Review(
-            owner, file_path, SourceText(content), number, request=request, reason=reason, connected=connected
+            owner,
+            file_path,
+            SourceText(content),
+            number,
+            request=request,
+            reason=reason,
+            connected=connected,
+            title=title,
         )
         logger.debug("%s opens a diff of %s", owner.cli, file_path)
         self._changed()

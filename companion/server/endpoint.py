@@ -69,6 +69,8 @@ class Endpoint:
     """What cancels the calls that wait in the previous instance: by the ids of the sessions and of the calls."""
     live: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
     """Connections of the previous instance that go on, as their doors have left them (`doors`)."""
+    titles: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What CLIs call their conversations, by the ids of the sessions as the CLIs know them."""
     refusals: dict[str, float] = field(default_factory=dict[str, float], repr=False)
     """What was wrong with requests that were refused, "host" or "token", with the Unix time of the latest."""
     local: socket.socket | None = field(default=None, repr=False)
@@ -122,6 +124,7 @@ class Endpoint:
                 elsewhere=inherited.elsewhere,
                 calls=inherited.calls,
                 live=inherited.live,
+                titles=inherited.titles,
                 local=inherited.local,
             )
         try:
@@ -159,6 +162,7 @@ class Endpoint:
             elsewhere=self.elsewhere,
             calls=self.calls,
             live=self.live,
+            titles=self.titles,
             local=self.local,
             files=self._files,
         )

@@ -348,6 +348,7 @@ class WindowServer:
 
     async def _end(self, session: Session) -> None:
         self._reviews.orphan(session)
+        self.endpoint.titles.pop(session.known_as, None)
         if session.door != "websocket":
             app = self._app if session.door == "http" else self._local.app
             with contextlib.suppress(RuntimeError):  # the manager has ended together with its sessions

@@ -557,6 +557,12 @@ class TestProposals(ReviewCase):
         self.diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
         yield lambda: self.diff.counts
 
+    def test_what_the_cli_calls_its_conversation_is_the_title_of_its_proposals(self) -> Steps:
+        yield from self.proposed()
+        self.diff.review.title = "Mend the\nclock"
+        loaded("sublime_text.package").adapter().review.changed(self.window)
+        yield self.has("◆ Qwen Code · proposes · “Mend the clock”", "▾ app.py")
+
     def test_it_counts_as_seen_after_a_second_in_front_and_not_before(self) -> Steps:
         yield from self.proposed()
         self.assertFalse(self.diff.attention.is_seen)

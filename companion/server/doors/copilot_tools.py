@@ -45,6 +45,8 @@ QUIET = 0.2
 """Seconds from the first change until it is told, with those that come meanwhile."""
 MOST_CALLS = 64
 """Diffs of one session that wait for the person."""
+MOST_TITLE = 200
+"""Characters of a conversation's name that are kept: at first it is the whole prompt."""
 Context = ServerRequestContext[Any, Request]
 
 
@@ -155,7 +157,8 @@ class CopilotTools:
             case "get_diagnostics":
                 return _json(await self.diagnostics(Diagnostics.model_validate(arguments).uri))
             case "update_session_name":
-                SessionName.model_validate(arguments)
+                name = SessionName.model_validate(arguments).name
+                self._offer.endpoint.titles[session.known_as] = shortened(name, MOST_TITLE)
                 return _json({"success": True})
             case "close_diff":
                 return self._close(session, CloseTab.model_validate(arguments).tab_name)
@@ -185,7 +188,8 @@ class CopilotTools:
         self._offer.endpoint.cancel(session, _call_of(tab))
         closed = session.calls[_call_of(tab)] = asyncio.Event()
         asking = Asking(session, is_model=False)
-        review = self._offer.reviews.open(asking, path, given.new_file_contents)
+        title = self._offer.endpoint.titles.get(session.known_as, "")
+        review = self._offer.reviews.open(asking, path, given.new_file_contents, title=title)
         closing = asyncio.ensure_future(closed.wait())
         try:
             await asyncio.wait((asking.outcome, closing), return_when=asyncio.FIRST_COMPLETED)

@@ -234,12 +234,12 @@ class ReviewFeed:
         self._ask(self.window, lambda companion: companion.changes.turns(number), answer)
 
     def _proposing(self) -> list[ReviewTurn]:
-        by_agent: dict[str, list[ListedFile]] = {}
+        conversations: dict[tuple[str, str], list[ListedFile]] = {}
         for key, diff in self.proposals.items():
-            by_agent.setdefault(diff.agent, []).append(self._proposal(key, diff))
+            conversations.setdefault((diff.agent, diff.review.title), []).append(self._proposal(key, diff))
         return [
-            ReviewTurn(("proposals", agent), agent, words="", at="proposes", files=files)
-            for agent, files in by_agent.items()
+            ReviewTurn(("proposals", agent, title), agent, words=reason_line(title), at="proposes", files=files)
+            for (agent, title), files in conversations.items()
         ]
 
     def _proposal(self, key: FileKey, diff: DiffView) -> ListedFile:

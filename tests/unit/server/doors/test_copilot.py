@@ -25,7 +25,7 @@ from companion.companion import Companion
 from companion.ids import WindowId
 from companion.platforms import local_sockets
 from companion.review import writes
-from companion.server.doors.copilot_tools import TOOLS
+from companion.server.doors.copilot_tools import MOST_TITLE, TOOLS
 from companion.server.http import bodies
 from companion.server.port import Selected, Selection
 from companion.settings import Settings
@@ -356,8 +356,39 @@ def test_what_is_no_request_ends_its_own_connection_only(running: Running, conne
     assert cli.tools()
 
 
-def test_the_name_of_a_conversation_is_taken_and_kept_nowhere(running: Running, connect: Connect):
-    assert connect(running).told("update_session_name", name="Mend the clock") == {"success": True}
+def test_the_name_of_a_conversation_is_the_title_of_its_diffs_also_after_a_reload(
+    start: Callable[[], Running], connect: Connect, path: str
+):
+    running = start()
+    cli, other = connect(running), connect(running)
+    assert cli.told("update_session_name", name="Mend the clock") == {"success": True}
+    answers = [cli.propose(path, "new\n")]
+    assert the_diff(running).title == "Mend the clock"
+    running = reload(running, start)
+    assert the_diff(running).title == "Mend the clock"
+    for one, title in ((cli, "Mend the clock"), (other, "")):
+        second = f"{path}{title[:1]}2"
+        answers.append(one.propose(second, "newer\n"))
+        found = until(lambda second=second: [each for each in reviews(running) if each.file_path == second])
+        assert found[0].title == title
+    for review in reviews(running):
+        running.do(lambda companion, review=review: companion.reviews.reject(review.number))
+    until(lambda: all(answers))
+
+
+def test_a_name_of_any_length_is_kept_short_and_goes_with_its_session(running: Running, connect: Connect):
+    with connect(running) as cli:
+        cli.told("update_session_name", name="x" * 100_000)
+        assert [len(one) for one in titles(running)] == [MOST_TITLE]
+    until(lambda: titles(running) == [])
+
+
+def reviews(running: Running) -> list[Any]:
+    return running.do(lambda companion: list(companion.reviews))
+
+
+def titles(running: Running) -> list[str]:
+    return running.do(lambda companion: list(companion._windows[FIRST].endpoint.titles.values()))
 
 
 def test_arguments_of_any_kind_get_an_answer_and_end_nothing(running: Running, connect: Connect):
