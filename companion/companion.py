@@ -329,17 +329,22 @@ class Companion:
         endpoint = server.endpoint
         return endpoint.folders, endpoint.terminal_variables(family) if family else endpoint.variables
 
-    def mention(self, window: WindowId, named: Sequence[tuple[str, Sequence[tuple[int, int]]]]) -> int:
+    def mention(
+        self,
+        window: WindowId,
+        named: Sequence[tuple[str, Sequence[tuple[int, int]]]],
+        family: CliFamily | None = None,
+    ) -> int:
         """Put files, or lines of them from 1, into the prompts that an editor can reach without their terminal.
 
-        Returns in how many.
+        Only into those of a family if there is one. Returns in how many.
         """
         if (server := self._windows.get(window)) is None:
             return 0
         found = 0
         for path, lines in named:
             for one in lines or [None]:
-                found = server.websockets.mention(path, one)
+                found = server.websockets.mention(path, one, family)
         return found
 
     def offer_elsewhere(self, window: WindowId, words: str) -> ElsewhereOffer | None:

@@ -132,14 +132,14 @@ class ClaudeDoor:
         """Leave the connections to the next instance, as plain data. One that can't be left ends here."""
         return [left for client in list(self._clients) if (left := client.release())]
 
-    def mention(self, path: str, lines: tuple[int, int] | None) -> int:
-        """Put a file, or lines of it from 1, into the prompt of each CLI. Returns in how many.
+    def mention(self, path: str, lines: tuple[int, int] | None, family: CliFamily | None = None) -> int:
+        """Put a file, or lines of it from 1, into the prompt of each CLI, or of each of a family. Returns in how many.
 
         It is none for a name that would act there, or mention another file: its CLI types it as it is.
         """
         if not is_plain(path) or _MENTIONS.search(path):
             return 0
-        listening = [client for client in self._clients if client.is_listening]
+        listening = [one for one in self._clients if one.is_listening and family in (None, one.family)]
         for client in listening:
             client.mention(path, lines)
         return len(listening)

@@ -127,9 +127,9 @@ def _send_somewhere(window: sublime.Window, named: Sequence[_Named]) -> None:
     last = running[0] if running else None
     if adapter and (last is None or (last.family and last.family.door == "websocket")):
         files = [(one.path, one.lines) for one in named]
-        identifier = WindowId(window.id())
+        identifier, family = WindowId(window.id()), last.family if last else None
         adapter.ask(
-            lambda companion: companion.mention(identifier, files),
+            lambda companion: companion.mention(identifier, files, family),
             lambda reached: None if reached else _choose(window, running, send),
         )
         return

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from companion.clis.families import CLAUDE_CODE, OPENCODE
 from companion.ids import WindowId
 from companion.server.port import Selected, Selection, Tab
 from companion.settings import Settings
@@ -330,6 +331,19 @@ def test_a_mention_counts_lines_from_zero(running: Running, connect: Connect, pa
         assert running.do(lambda companion, bad=bad: companion.mention(window, [(bad, [])])) == 0
     assert client.hears("at_mentioned") == {"filePath": path, "lineStart": 0, "lineEnd": 2}
     assert client.hears("at_mentioned") == {"filePath": path, "lineStart": None, "lineEnd": None}
+
+
+def test_a_mention_for_a_terminal_is_for_the_family_that_runs_there(running: Running, connect: Connect, path: str):
+    claude, opencode = connect(running), connect(running, "opencode")
+    claude.ask("tools/list")
+    for client in (claude, opencode):
+        client.hears("selection_changed")
+    named = [(path, [(1, 1)])]
+    assert running.do(lambda companion: companion.mention(WindowId(1), named, OPENCODE)) == 1
+    assert opencode.hears("at_mentioned")["filePath"] == path
+    assert running.do(lambda companion: companion.mention(WindowId(1), [(path, [])], CLAUDE_CODE)) == 1
+    assert claude.hears("at_mentioned")["lineStart"] is None
+    assert running.do(lambda companion: companion.mention(WindowId(1), named)) == 2
 
 
 def test_two_windows_have_clis_of_their_own(running: Running, connect: Connect, path: str, project: Path):
