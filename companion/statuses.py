@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from .background import LoopTasks
 from .changes.rounds import Rounds
 from .chats.chats import Chats
+from .clis import families
 from .editor import Editor, WindowStatus
 from .ids import WindowId
 from .review.reviews import Reviews
@@ -17,7 +18,8 @@ from .settings import Settings
 from .status.findings import approval_mode, is_inside
 from .status.survey import clis
 
-SILENT = "{name} doesn't ask before it changes files ({why}). {after} To be asked, press Shift+Tab in {name}."
+SILENT = "{name} doesn't ask before it changes files ({why}). {after}"
+TO_BE_ASKED = " To be asked, {how}."
 REVIEWED = "What it writes comes up for review."
 UNSEEN = "What it writes isn't shown: the setting “review” is “off”."
 
@@ -115,5 +117,7 @@ class WindowStatuses:
             if self._settings_of(window).review == "after":
                 continue
             after = UNSEEN if self._settings_of(window).review == "off" else REVIEWED
-            self._editor.mention(SILENT.format(name=name, why=found[name], after=after), window)
+            how = families.to_be_asked(name)
+            said = SILENT.format(name=name, why=found[name], after=after)
+            self._editor.mention(said + (TO_BE_ASKED.format(how=how) if how else ""), window)
             self.changed()

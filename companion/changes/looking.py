@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Sequence
 
+from ..clis import families
 from ..ids import WindowId
 from ..review.changes import counted
 from .folder import Folder, FolderClosedError
@@ -28,7 +29,7 @@ SETTLED = 6.0
 """Seconds without a change after which a CLI that doesn't say when a turn ends is taken to be done."""
 THEY_ARE_MINE = "Qwen: They Are Mine"
 """The command that answers."""
-UNASKED = "To be asked first, press Shift+Tab in {agent}: it writes files without asking."
+UNASKED = "To be asked first, {how}: {agent} writes files without asking."
 
 
 class Looks:
@@ -142,5 +143,6 @@ class Looks:
             if agent in known.clis and agent not in known.unasking:
                 known.unasking.add(agent)
                 self._roots.work.changes_changed()
-                if self._roots.work.settings_of(window).review != "after":  # else the person has chosen that
-                    self._roots.mention_once(UNASKED.format(agent=agent), window)
+                how = families.to_be_asked(agent)
+                if how and self._roots.work.settings_of(window).review != "after":  # else the person has chosen that
+                    self._roots.mention_once(UNASKED.format(agent=agent, how=how), window)

@@ -22,6 +22,12 @@ Place = Literal["ssh", "container", "wsl"]
 PLACES: dict[Place, str] = {"ssh": "Over SSH", "container": "In a container", "wsl": "In WSL"}
 
 
+ABLE = tuple(each for each in FAMILIES if each.door == "http")
+"""The families that connect from there: the files of the others name a process or a socket of this machine."""
+STARTS = " or ".join(" ".join([each.launch.key, *each.launch.ask]) for each in ABLE)
+"""How they are started so that they ask."""
+
+
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
     """Where a CLI is to run."""
@@ -93,7 +99,7 @@ def _lines_there(port: int, tokens: Mapping[str, str], folders: Sequence[str]) -
     named = _named(folders)
     lines: list[str] = []
     variables: dict[str, str] = {}
-    for family in (each for each in FAMILIES if each.door == "http"):
+    for family in ABLE:
         token = tokens[family.name]
         variables |= _variables(family, named, port, token)
         if family.token_variable is None:

@@ -184,8 +184,10 @@ def started_as(
         is_own = is_script and package and "node_modules/" not in inside
         if is_own or _name(words[0]) == family.launch.key:
             arguments = tuple(words[1:])
-            unwanted = bool(arguments) and (arguments[0] in _NO_EDITOR or not _NO_EDITOR_OPTIONS.isdisjoint(arguments))
-            return None if unwanted else (family, words[0], arguments)
+            first = {arguments[0]} if arguments else set[str]()
+            options = {each for each in arguments if each.startswith("-")}
+            unwanted = _NO_EDITOR | _NO_EDITOR_OPTIONS | family.launch.without_editor
+            return None if unwanted & (first | options) else (family, words[0], arguments)
     return None
 
 

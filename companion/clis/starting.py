@@ -63,7 +63,7 @@ def look(
 
     With the `script` of the editor's MCP server, a version that is known to take it is offered that.
     """
-    approval = approval_mode(family, read_settings(settings_folder(family, environment) / "settings.json"))
+    approval = approval_mode(family, read_settings(settings_folder(family, environment) / family.habits.settings))
     program = programs.find(_program(family, command), environment)
     version = package_version(program, family.launch.npm_package) if program else None
     is_able = version is None or version >= family.launch.resume_since

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
+from ..clis.elsewhere import ABLE
 from ..clis.families import FAMILIES
 from ..clis.shell import on_the_path
 from ..exclusion import is_encodable, printable, shortened
@@ -90,7 +91,8 @@ def findings(facts: Facts) -> list[Finding]:
         found += verdict.findings
     for remote in facts.remote:
         text = f"{remote.program} (process {remote.pid}) works {remote.where}: a CLI there does not find this editor."
-        found.append(Finding("remote", f"{text} “Qwen: Connect a CLI Elsewhere…” connects it."))
+        able = " or ".join(family.name for family in ABLE)
+        found.append(Finding("remote", f"{text} “Qwen: Connect a CLI Elsewhere…” connects {able} there."))
     return list(dict.fromkeys(found))
 
 
@@ -209,7 +211,8 @@ def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
         text = f"{cli.name} {dotted(cli.version)} sends no token, so it is not let in. Update it to {since} or later."
         return [Finding("too old", text)]
     if cwd is None:
-        return [Finding("hidden", f"The folder of {cli.name} can't be seen. Type “/ide status” in it.")]
+        text = f"The folder of {cli.name} can't be seen. Type “{cli.family.habits.tells}” in it."
+        return [Finding("hidden", text)]
     folders = [folder for served in facts.served.values() for folder in served.folders]
     here = [folder for folder in folders if is_inside(cwd, folder.real)]
     if not here:
@@ -221,7 +224,7 @@ def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
         return [Finding("other folder", f"{text} Start both from a terminal with the same variables.")]
     found: list[Finding] = []
     since = min(folder.since for folder in here)
-    if running.started < since - CLOCK:
+    if running.started < since - CLOCK and not cli.family.habits.looks_again:
         text = (
             f"{cli.name} was started at {clock(running.started)}, before it could find {here[0].path} here "
             f"({clock(since)}), and it looks only once. Quit it and start it again."
@@ -234,7 +237,9 @@ def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
         found.append(Finding("ide mode", text))
     found += _wrong_port(cli, facts)
     if not found:
-        text = f"{cli.name} can reach this editor but is not connected. Type “{cli.family.habits.connect}” in it"
+        connect = cli.family.habits.connect
+        do = f"Type “{connect}” in it" if connect else "It tries again every few seconds"
+        text = f"{cli.name} can reach this editor but is not connected. {do}"
         found.append(Finding("not connected", f"{text}; if it still finds no editor, quit it and start it again."))
     return found
 
@@ -255,9 +260,18 @@ def _taken(cli: Cli, facts: Facts) -> Finding | None:
         for rival in served.rivals if served else ():
             if rival.port in (cli.running.ports or ()):
                 text = f"{cli.name} is connected to {rival.editor} (port {rival.port}), which has its folder open too."
-                do = f"Click into {window.title}, then type “/ide disable” and “/ide enable” in the CLI."
-                return Finding("rival", f"{text} {do}")
+                return Finding("rival", f"{text} Click into {window.title}, then {_again(cli)}.")
     return None
+
+
+def _again(cli: Cli) -> str:
+    match cli.family.habits.connect:
+        case "":
+            return "quit the CLI and start it again"
+        case "/ide enable":
+            return "type “/ide disable” and “/ide enable” in the CLI"
+        case connect:
+            return f"type “{connect}” in the CLI"
 
 
 def _wrong_port(cli: Cli, facts: Facts) -> Iterator[Finding]:
@@ -275,14 +289,18 @@ def _wrong_port(cli: Cli, facts: Facts) -> Iterator[Finding]:
 
 
 def _approval(cli: Cli) -> Iterator[Finding]:
-    mode, why = approval_mode(cli)
-    if mode not in cli.family.habits.asking_modes:
+    (mode, why), habits = approval_mode(cli), cli.family.habits
+    if mode not in habits.asking_modes:
         text = (
             f"{cli.name} was started in the approval mode “{mode}” ({why}), which changes files without a diff. "
-            f"Press Shift+Tab in it until it asks, or start it with “{cli.family.habits.mode_option} default”; "
-            f"“{cli.family.habits.approval_setting}”: “default” in {cli.settings_path} sets it for good."
+            f"To be asked, {habits.to_be_asked}"
         )
-        yield Finding("approval", text)
+        if habits.mode_option:
+            text += (
+                f" or start it with “{habits.mode_option} default”; "
+                f"“{habits.approval_setting}”: “default” in {cli.settings_path} sets it for good"
+            )
+        yield Finding("approval", f"{text}.")
 
 
 def _ignored(window: ShownWindow) -> Finding:
@@ -300,13 +318,13 @@ def approval_mode(cli: Cli) -> tuple[str, str]:
         name, equals, value = argument.partition("=")
         if name == cli.family.habits.mode_option:
             return (value if equals else "".join(arguments[i + 1 : i + 2])), name
-        if argument in ("--yolo", "-y"):
-            return "yolo", argument
+        if argument in cli.family.silent_options:
+            return ("yolo" if argument == "-y" else argument.removeprefix("--")), argument
     if cli.approval:
         return cli.approval, "its settings"
     silent_since = cli.family.habits.silent_since
-    if silent_since and (cli.version is None or cli.version >= silent_since):
-        return "auto", f"its default since {dotted(silent_since)}"
+    if silent_since is not None and (cli.version is None or cli.version >= silent_since):
+        return "auto", f"its default since {dotted(silent_since)}" if silent_since else "its default"
     return "default", "its default"
 
 

@@ -107,10 +107,12 @@ def remote_programs() -> tuple[Remote, ...]:
 
 def look_at(running: RunningCli) -> Cli:
     """A running CLI with its version and its settings, both the user's and the project's."""
-    user = _settings_folder(running) / "settings.json"
+    habits = running.family.habits
+    user = _settings_folder(running) / habits.settings
     looks = [(user, "")]
     if running.cwd:
-        looks.append((Path(running.cwd, running.family.habits.folder, "settings.json"), running.cwd))
+        own = habits.project_settings or os.path.join(habits.folder, habits.settings)
+        looks.append((Path(running.cwd, own), running.cwd))
     ide_mode: bool | None = False if running.family.door == "http" else None  # the others have no such setting
     approval: str | None = None
     for path, below in looks:

@@ -27,7 +27,7 @@ from .session import GREET, GREET_BETTER
 
 C = TypeVar("C", bound=Cli)
 
-APPROVAL = "Press Shift+Tab in it until it asks, or start it with “--approval-mode default”"
+APPROVAL = "To be asked, press Shift+Tab in it or start it with “--approval-mode default”"
 
 
 class Report:

@@ -32,6 +32,7 @@ __all__ = [
     "qwen_home",
     "takes_edits",
     "temporary_folder",
+    "to_be_asked",
 ]
 
 FAMILIES = (QWEN_CODE, GEMINI_CLI, CLAUDE_CODE, COPILOT_CLI, OPENCODE)
@@ -51,6 +52,11 @@ def keeps_edits(cli: str) -> bool:
 def takes_edits(cli: str) -> bool:
     """Whether the CLI of that name writes an accepted text that is not the one that it proposed."""
     return all(family.takes_edits for family in _called(cli))
+
+
+def to_be_asked(cli: str) -> str:
+    """What the person does to be asked by the CLI of that name, in an imperative; empty if it never asks an editor."""
+    return next((family.habits.to_be_asked for family in _called(cli) if family.shows_diffs), "")
 
 
 def _called(cli: str) -> list[CliFamily]:

@@ -31,6 +31,7 @@ CLAUDE_CODE = CliFamily(
         resume=("--continue",),
         ask=("--permission-mode", "default"),
         unless=frozenset({"--permission-mode", "--dangerously-skip-permissions"}),
+        without_editor=frozenset({"-p", "--print"}),
     ),
     habits=Habits(
         folder=".claude",
@@ -44,6 +45,8 @@ CLAUDE_CODE = CliFamily(
         yes_enables=True,
         mode_option="--permission-mode",
         connect="/ide",
+        tells="/ide",
+        looks_again=True,
     ),
     layouts=(),
     reads_json_folders=True,

@@ -35,7 +35,13 @@ COPILOT_CLI = CliFamily(
     workspace_variable="",
     # Others name the file by a random UUID. Here its last digits say which window it is.
     files=(DiscoveryName(copilot_home, ("ide",), "7b0ca9b1-1de0-4d5e-8c0b-0000000{port}.lock"),),
-    launch=Launch(key="copilot", npm_package="@github/copilot", resume=("--continue",)),
+    launch=Launch(
+        key="copilot",
+        npm_package="@github/copilot",
+        resume=("--continue",),
+        unless=frozenset({"--allow-all-tools", "--allow-all", "--yolo"}),
+        without_editor=frozenset({"-p", "--prompt", "login"}),
+    ),
     habits=Habits(
         folder=".copilot",
         home_variable="COPILOT_HOME",
@@ -46,7 +52,11 @@ COPILOT_CLI = CliFamily(
         sends_token_since=(0,),
         needs_variables_until=None,
         yes_enables=True,
+        mode_option="",
+        to_be_asked="start it without that option",
         connect="/ide",
+        tells="/ide",
+        looks_again=True,
     ),
     layouts=(),
     reads_json_folders=True,

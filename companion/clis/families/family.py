@@ -83,7 +83,9 @@ class Launch:
     ask: tuple[str, ...] = ()
     """The options that make it ask before it changes a file."""
     unless: frozenset[str] = frozenset()
-    """The options with which the person has already chosen that."""
+    """The options with which the person has already chosen that, or that it never asks."""
+    without_editor: frozenset[str] = frozenset()
+    """Subcommands and options with which it looks for no editor, beside those that all have."""
     mcp: str = ""
     """The option that gives it MCP servers by a file; empty if it has none."""
     mcp_since: tuple[int, ...] = ()
@@ -103,20 +105,30 @@ class Habits:
     home_is_folder: bool
     """Whether the variable names the folder itself rather than its parent."""
     approval_setting: str
-    """The key of the approval mode in its settings."""
+    """The key of the approval mode in its settings; empty if they have none."""
     asking_modes: frozenset[str]
     """The approval modes that ask before changing files."""
     silent_since: tuple[int, ...] | None
-    """The version since which its default mode doesn't ask."""
+    """The version since which its default mode doesn't ask; empty if none of its versions do."""
     sends_token_since: tuple[int, ...]
     needs_variables_until: tuple[int, ...] | None
     """The version since which it finds an editor without the variables."""
     yes_enables: bool
     """Whether answering "Yes" to its first question turns the IDE mode on."""
     mode_option: str = "--approval-mode"
-    """The option that chooses the approval mode."""
+    """The option that chooses the approval mode; empty if it has none."""
+    to_be_asked: str = "press Shift+Tab in it"
+    """What the person does in one that never asks."""
+    settings: str = "settings.json"
+    """The file of its settings, in its folder."""
+    project_settings: str = ""
+    """That of a project, in the project; empty if it is in the folder of the same name there."""
     connect: str = "/ide enable"
-    """What the person types into it to have it connect."""
+    """What the person types into it to have it connect; empty if it tries that again by itself."""
+    tells: str = "/ide status"
+    """What they type to learn whether it is connected."""
+    looks_again: bool = False
+    """Whether it also finds an editor that comes after its start."""
 
 
 Door = Literal["http", "websocket", "socket"]
@@ -166,6 +178,11 @@ class CliFamily:
     """Whether it takes the removal of its discovery file for the end of the editor, and gives up its open diffs."""
     takes_edits: bool = True
     """Whether it writes the text that the person has accepted, also where that is not the one that it proposed."""
+
+    @property
+    def silent_options(self) -> frozenset[str]:
+        """The options with which it never asks."""
+        return self.launch.unless - {self.habits.mode_option}
 
     def workspace_path(self, folders: Sequence[str]) -> str:
         """The `workspacePath` of some folders: joined by the system's path delimiter.

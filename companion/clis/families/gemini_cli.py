@@ -20,6 +20,7 @@ GEMINI_CLI = CliFamily(
         npm_package="@google/gemini-cli",
         resume=("--resume", "latest"),
         resume_since=(0, 20),
+        unless=frozenset({"--approval-mode", "--yolo", "-y"}),
         quotes_paths=True,
     ),
     habits=Habits(

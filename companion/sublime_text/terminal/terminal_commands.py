@@ -45,7 +45,9 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
     """Run a CLI in a terminal of the window: in a new conversation, or in the last one of the folder."""
 
     def run(self, cli: str, resume: bool | None = None, **menu: Any) -> None:
-        """`cli` is "qwen" or "gemini". `resume` continues the folder's last conversation; None asks if there is one.
+        """`cli` is a family's key, such as "qwen".
+
+        `resume` continues the folder's last conversation; None asks if there is one.
 
         `menu` is what the side bar's menu gives: the CLI runs in the folder that it was opened on, or in the folder of
         the file.
@@ -248,7 +250,8 @@ class QwenCompanionCopyEnvironmentCommand(sublime_plugin.WindowCommand):
             values = {name: visible_name(value) for name, value in variables.items()}
             to_clipboard(ShownText(environment_commands(values, kind)))
             where = f" a folder of this window ({PurePath(folders[0]).name})" if folders else " the terminal"
-            starts = " or ".join(" ".join([each.launch.key, *each.launch.ask]) for each in FAMILIES)
+            told = [each for each in FAMILIES if each.port_variable in values]  # the others need no variables
+            starts = " or ".join(" ".join([each.launch.key, *each.launch.ask]) for each in told)
             start = f"start the CLI in{where}, so that it asks before it changes a file: {starts}"
             say(self.window, f"Copied for {SHELL_NAMES[kind]}. Paste it into a terminal, and {start}.")
 

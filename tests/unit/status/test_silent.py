@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from companion import statuses
-from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily
+from companion.clis.families import CLAUDE_CODE, COPILOT_CLI, GEMINI_CLI, OPENCODE, QWEN_CODE, CliFamily
 from companion.clis.processes import RunningCli
 from companion.settings import Review, Settings
 from companion.status.facts import Cli
@@ -31,6 +31,17 @@ def running(family: CliFamily, cwd: Path, *arguments: str, approval: str | None 
         ((QWEN_CODE, (), "default", "0.24.4"), None),
         ((GEMINI_CLI, ("--approval-mode=auto_edit",), None, "0.61.0"), "auto_edit, --approval-mode"),
         ((GEMINI_CLI, (), None, "0.61.0"), None),
+        ((CLAUDE_CODE, (), None, "2.1.318"), None),
+        ((CLAUDE_CODE, (), "acceptEdits", "2.1.318"), "acceptEdits, its settings"),
+        ((CLAUDE_CODE, ("--permission-mode", "plan"), "acceptEdits", "2.1.318"), None),
+        (
+            (CLAUDE_CODE, ("--dangerously-skip-permissions",), None, "2.1.318"),
+            "dangerously-skip-permissions, --dangerously-skip-permissions",
+        ),
+        ((COPILOT_CLI, (), None, "1.0.102"), None),
+        ((COPILOT_CLI, ("--allow-all-tools",), None, "1.0.102"), "allow-all-tools, --allow-all-tools"),
+        ((OPENCODE, (), None, "1.18.34"), "auto, its default"),
+        ((OPENCODE, (), "ask", "1.18.34"), None),
     ],
 )
 def test_a_cli_that_never_asks_is_found_by_its_options_settings_and_version(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily
+from companion.clis.families import CLAUDE_CODE, COPILOT_CLI, GEMINI_CLI, OPENCODE, QWEN_CODE, CliFamily
 from companion.clis.processes import RunningCli
 from companion.ids import WindowId
 from companion.provenance.transcripts import StrangeTranscript
@@ -282,6 +282,57 @@ def test_an_approval_mode_that_never_asks(changes: dict[str, Any], mode: str):
     assert f"“{mode}”" in finding.text
     assert "Shift+Tab" in finding.text
     assert "--approval-mode default" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("family", "do"),
+    [
+        (CLAUDE_CODE, "Type “/ide” in it"),
+        (COPILOT_CLI, "Type “/ide” in it"),
+        (OPENCODE, "It tries again every few seconds"),
+    ],
+)
+def test_a_cli_that_looks_again_is_told_no_earlier_start(family: CliFamily, do: str):
+    approval = next(iter(family.habits.asking_modes))
+    finding = only(facts(cli(family, started=START - 9, ide_mode=None, approval=approval)))
+    assert finding.kind == "not connected"
+    assert f"is not connected. {do}; if it still finds no editor" in finding.text
+
+
+@pytest.mark.parametrize(("family", "tells"), [(CLAUDE_CODE, "/ide"), (COPILOT_CLI, "/ide"), (OPENCODE, "/status")])
+def test_a_cli_whose_folder_cannot_be_seen_says_itself_whether_it_is_connected(family: CliFamily, tells: str):
+    one = cli(family, cwd=None, ports=None, approval=next(iter(family.habits.asking_modes)))
+    assert only(facts(one)).text.endswith(f"can't be seen. Type “{tells}” in it.")
+
+
+@pytest.mark.parametrize(
+    ("family", "do"),
+    [(CLAUDE_CODE, "type “/ide” in the CLI"), (OPENCODE, "quit the CLI and start it again")],
+)
+def test_such_a_cli_that_another_editor_has(family: CliFamily, do: str):
+    rival = Rival("VS Code", "/home/ada/.claude/ide/9.lock", 9, "/srv/app", is_newer=False)
+    served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=(rival,))
+    approval = next(iter(family.habits.asking_modes))
+    finding = only(facts(cli(family, ports=frozenset({9}), approval=approval), served=served))
+    assert finding.text.endswith(f"Click into Window 1, then {do}.")
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "do"),
+    [
+        (
+            CLAUDE_CODE,
+            {"approval": "acceptEdits"},
+            "press Shift+Tab in it or start it with “--permission-mode default”",
+        ),
+        (COPILOT_CLI, {"approval": None, "arguments": ("--yolo",)}, "start it without that option."),
+        (OPENCODE, {"approval": None}, "set “permission.edit” to “ask” in its opencode.json."),
+    ],
+)
+def test_a_cli_of_another_family_that_never_asks(family: CliFamily, changes: dict[str, Any], do: str):
+    one = cli(family, ports=frozenset({PORT}), **changes)
+    found = [each for each in findings(facts(one)) if each.kind == "approval"]
+    assert f"To be asked, {do}" in found[0].text
 
 
 @pytest.mark.parametrize(

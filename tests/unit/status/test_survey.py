@@ -17,7 +17,15 @@ from typing import Any
 import psutil
 import pytest
 
-from companion.clis.families import GEMINI_CLI, QWEN_CODE, CliFamily, DiscoveryFolder
+from companion.clis.families import (
+    CLAUDE_CODE,
+    COPILOT_CLI,
+    GEMINI_CLI,
+    OPENCODE,
+    QWEN_CODE,
+    CliFamily,
+    DiscoveryFolder,
+)
 from companion.clis.processes import RunningCli, running_clis, started_as
 from companion.clis.shell import Command, has_cli
 from companion.clis.starting import settings_folder
@@ -52,6 +60,9 @@ PACKAGE = "node_modules/@qwen-code/qwen-code"
         (["node", "/x/node_modules/@google/gemini-cli/bundle/gemini.js"], GEMINI_CLI, ()),
         (["/usr/bin/qwen"], QWEN_CODE, ()),
         (["bun", "qwen.js"], QWEN_CODE, ()),
+        (["/opt/claude", "--continue"], CLAUDE_CODE, ("--continue",)),
+        (["node", "/x/node_modules/@github/copilot/npm-loader.js", "--yolo"], COPILOT_CLI, ("--yolo",)),
+        (["/x/node_modules/opencode-linux-x64/bin/opencode"], OPENCODE, ()),
     ],
 )
 def test_a_command_line_that_runs_a_cli(command: list[str], family: CliFamily, arguments: tuple[str, ...]):
@@ -74,6 +85,10 @@ def test_a_command_line_that_runs_a_cli(command: list[str], family: CliFamily, a
         ["qwen", "mcp", "list"],
         ["qwen", "--acp"],
         ["node", "gemini", "-p", "--version"],
+        ["claude", "--model", "x", "-p", "hello"],
+        ["claude", "mcp", "serve"],
+        ["copilot", "-p", "hello"],
+        ["opencode", "run", "hello"],
         ["node", "-e", "require('x')/qwen"],
         ["node", "-pe", "x/qwen"],
         ["node", "--eval=1", "qwen"],
@@ -266,6 +281,18 @@ def test_where_a_cli_looks_for_editors(home: Path, tmp_path: Path):
 def test_the_approval_mode_of_gemini_cli(home: Path):
     write(home / ".gemini" / "settings.json", {"general": {"defaultApprovalMode": "auto_edit"}})
     assert survey.look_at(cli(GEMINI_CLI, variables=None).running).approval == "auto_edit"
+
+
+def test_the_settings_of_claude_code_and_of_opencode(home: Path, tmp_path: Path):
+    """Those of a project are in its `.claude`, and in the project itself."""
+    write(home / ".claude" / "settings.json", {"permissions": {"defaultMode": "acceptEdits"}})
+    write(home / ".config" / "opencode" / "opencode.json", {"permission": {"edit": "ask"}})
+    for family, approval in ((CLAUDE_CODE, "acceptEdits"), (OPENCODE, "ask")):
+        assert survey.look_at(cli(family, cwd=str(tmp_path), variables=None).running).approval == approval
+    write(tmp_path / ".claude" / "settings.json", {"permissions": {"defaultMode": "plan"}})
+    write(tmp_path / "opencode.json", {"permission": {"edit": "allow"}})
+    for family, approval in ((CLAUDE_CODE, "plan"), (OPENCODE, "allow")):
+        assert survey.look_at(cli(family, cwd=str(tmp_path), variables=None).running).approval == approval
 
 
 def test_a_version_that_is_none(tmp_path: Path):
