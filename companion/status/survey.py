@@ -129,8 +129,9 @@ def looks_elsewhere(running: RunningCli) -> str:
     """The folder where a CLI looks for editors, if its environment makes it differ from ours; else empty."""
     if running.variables is None or not running.family.files:
         return ""
-    if running.family.habits.home_is_folder:
-        theirs, ours = _settings_folder(running), running.family.files[0].base()
+    base = running.family.files[0].base
+    if base is not temporary_folder:
+        theirs, ours = _settings_folder(running), base()
     else:
         names = ("TEMP", "TMP") if os.name == "nt" else ("TMPDIR", "TMP", "TEMP")
         named = next((running.variables[name] for name in names if running.variables.get(name)), None)
