@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from .cli import START, STEP, Cli
@@ -44,6 +44,8 @@ class Claude(Cli):
         also: what the person has added to its configuration.
         more: further environment variables.
     """
+
+    empty = ""
 
     def __init__(
         self,
@@ -104,22 +106,10 @@ class Claude(Cli):
 
         self.terminal.wait("connection", is_connected, STEP)
 
-    def wait_selected(self, words: str) -> None:
-        """Wait until its prompt says what is selected in the editor, which it knows once it is connected."""
-        self.terminal.wait_text(words, STEP)
-
     def idle(self) -> bool:
         """Whether it takes a prompt."""
         text = self.terminal.text()
         return READY in text and QUESTION not in text and "esc to interrupt" not in text
-
-    def ask(self, words: str, *rounds: Sequence[Call]) -> Script:
-        """Type a prompt for which the model makes these rounds of tool calls. Returns at once."""
-        script = self.model.script(*rounds)
-        self.wait_idle()
-        self.terminal.type(f"{words} {script.tag}")
-        self.terminal.wait("request to the model", lambda: self.model.requests_of(script), STEP)
-        return script
 
     def ask_to_edit(self, path: Path, old: str, new: str) -> Script:
         """Have the model read a file and replace a piece of it."""
@@ -131,13 +121,3 @@ class Claude(Cli):
         first = [[Call("Read", {"file_path": str(path)})]] if path.exists() else []
         write = {"file_path": str(path), "content": content}
         return self.ask(f"Write {path.name}", *first, [Call("Write", write)])
-
-
-def lock_of(home: Home, index: int = 0, limit: float = STEP) -> dict[str, object]:
-    """The lock file of one of the editor's windows, and its `port`. No other editor is in the home."""
-    end = time.monotonic() + limit
-    while time.monotonic() < end:
-        for path in sorted((home.home / ".claude" / "ide").glob("*.lock"))[index : index + 1]:
-            return {**json.loads(path.read_text("utf-8")), "port": int(path.stem)}
-        time.sleep(0.05)
-    raise WaitedError("there is no lock file")

@@ -1,4 +1,4 @@
-"""A real CLI of either family in a terminal, and what a person does in it."""
+"""A real CLI in a terminal, and what a person does in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .terminal import Terminal, WaitedError
 START = 90.0
 #: Seconds for one step of a turn on a busy machine.
 STEP = 60.0
-#: Texts of both CLIs, the same in every version that is tested.
+#: Texts of Qwen Code and Gemini CLI, the same in every version that is tested.
 PROMPT, APPLY, CONNECTED = "Type your message", "Apply this change?", "Connected to Sublime Text"
 SPINNER = re.compile("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]|esc to cancel")
 #: Seconds after which a CLI has stopped trying to reopen a lost stream.
@@ -24,6 +24,9 @@ ESCAPE = "\x1b"
 
 class Cli:
     """A CLI that runs in a terminal."""
+
+    empty = PROMPT
+    """What it shows as long as nothing is typed; empty if that is no fixed text."""
 
     def __init__(self, model: Model, terminal: Terminal) -> None:
         self.model = model
@@ -86,12 +89,16 @@ class Cli:
         """
         script = self.model.script(*rounds)
         self.wait_idle()
-        self.terminal.type(f"{words} {script.tag}", PROMPT)
+        self.terminal.type(f"{words} {script.tag}", self.empty)
         self.terminal.wait("request to the model", lambda: self.model.requests_of(script), STEP)
         return script
 
     def ask_to_write(self, path: Path, content: str) -> Script:
         """Have the model write a whole file."""
+        raise NotImplementedError
+
+    def ask_to_edit(self, path: Path, old: str, new: str) -> Script:
+        """Have the model replace a piece of a file."""
         raise NotImplementedError
 
     def wait_done(self, script: Script) -> None:

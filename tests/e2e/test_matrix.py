@@ -103,8 +103,8 @@ class Results:
             seen = self.seen.get(row, {})
             cells = " | ".join(words[seen.get(column)] for column in columns)
             lines.append(f"| {FAMILIES[row.family][0]} {row.version} | {cells} |")
-        # tests/e2e/test_acp.py writes the section on agents.
-        _, heading, agents = TABLE.read_text(encoding="utf-8").partition("## Agents in the chat")
+        # tests/e2e/test_doors.py and test_acp.py write the other sections.
+        _, heading, agents = TABLE.read_text(encoding="utf-8").partition("## ")
         return "\n".join([*lines, "", *NOTES, ""]) + (f"\n{heading}{agents}" if heading else "")
 
 
@@ -232,7 +232,7 @@ def said(model: Model, script: Script) -> str:
 
 def test_the_table_names_every_row() -> None:
     """docs/compatibility.md has a line for each of these rows."""
-    text = TABLE.read_text(encoding="utf-8").partition("## Agents in the chat")[0]
+    text = TABLE.read_text(encoding="utf-8").partition("## ")[0]
     assert [line.split(" | ")[0] for line in text.splitlines() if line.startswith(("| Qwen", "| Gemini"))] == [
         f"| {FAMILIES[row.family][0]} {row.version}" for row in ROWS
     ]
