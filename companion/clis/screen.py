@@ -12,8 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_LINES = 24
-"""Lines at the end of a terminal that can belong to a prompt; a CLI shows ten lines of a text at once."""
+_LINES = 40
+"""Lines at the end of a terminal that can belong to a prompt: a CLI shows ten lines of a text at once, and OpenCode's
+first screen has its prompt in the middle."""
+_HEIGHT = 100
+"""Lines that a terminal shows at most."""
 _WRAPPED = "\u200b"
 """Terminus ends a line with it that goes on in the next one."""
 _SIGN = "[>*]"
@@ -82,8 +85,41 @@ RULES_AND_COLUMNS = _layout(
     rf"(?:{_BAND}\n)?{_BELOW} workspace(?: \(/directory\))?(?: {{2,}}\S+)+\n {_FOLDER}(?: {{2,}}{_COLUMN})+"
 )
 """Gemini CLI 0.61: the approval mode above, and columns with their titles below."""
+_OWN = r"(?!  |[›●❯]|\d+[.)](?!\S))"
+"""How a text begins after the “❯” of the others: not like the row of a list."""
+_HINT = r"(?: +(?:[○◔◐◑◕●] .+|Ctrl\+Y .+|ctrl\+g .+))?"
+_CHIP = r"(?:\[⧉ [^\]\n]+\](?: |(?=\n)))?"
+"""What is selected in the editor, which goes with the prompt."""
+_CLAUDE_MODE = (
+    r"  (?:-- INSERT -- )?(?:⏸|⏵⏵) (?:(?:manual|plan|auto) mode|accept edits|bypass permissions) on"
+    r"(?: \(shift\+tab to(?: cycle\))?)?(?: · (?:\? for shortcuts|esc to interrupt))?(?: · ← f(?:or agents|…)| …)?"
+)
+CLAUDE = _layout(
+    rf"{_HINT}\n{_RULE}\n❯(?:\u00a0{_CHIP}(?P<text>(?:{_OWN}.+(?:\n(?:  .*)?)*)?))?\n{_RULE}\n{_BELOW}{_CLAUDE_MODE}"
+)
+"""Claude Code 2.1, whose lists have a plain blank after the “❯”. It takes a paste in each of Vim's modes."""
+_COPILOT_MODE = (
+    r" (?:(?:← open sidebar · )?(?:Interactive|Plan|Autopilot) · \w[\w ]*?(?: ·(?: (?:/ com|@ files).*)?)?(?: {2,}\S+)?"
+    r"|[○◎◉●] Working.*)"
+)
+COPILOT = _layout(
+    rf" {_FOLDER}(?: {{2,}}\S+)?\n{_RULE}\n❯(?: (?P<text>{_OWN}.+(?:\n(?:  .*)?)*))?\n{_RULE}\n{_BELOW}{_COPILOT_MODE}"
+)
+"""Copilot CLI 1.0."""
+_OPENCODE_WORDS = r"  Ask anything… \"[^\"\n]+(?:\n +┃  [^\"\n]+){0,3}\""
+_OPENCODE_LINE = (
+    rf"(?: {{3,}}(?:[■⬝]{{4,}} |{_FOLDER}).*ctrl\+p.*(?:\n {{3,}}[\w.].*){{0,6}}"
+    rf"| +(?:\S+ *)?tab agents +ctrl\+p\s+commands\n+  {_FOLDER} {{2,}}\d[\d.]+)"
+)
+OPENCODE = _layout(
+    rf" +┃\n +┃(?P<text>)(?:{_OPENCODE_WORDS})?\n +┃\n +┃  \w[\w ]* · .+\n +╹▀{{18,}}\n{_BELOW}{_OPENCODE_LINE}"
+)
+"""OpenCode 1.18, on its first screen and later. A text in its prompt is none here: it is told by its connection."""
+_COVERED = re.compile(r" {3}esc(?: {2}.*)?$")
+"""The title of a dialog of OpenCode's, which covers everything but the prompt."""
 _ASKS = re.compile(
-    r"[?\uff1f](?! for shortcuts)|[\[(]\w{1,5}/\w{1,5}[\])]|[:>$#❯⟩λ]$|passw|passphrase", re.IGNORECASE | re.MULTILINE
+    r"[?\uff1f](?! for shortcuts| help)|[\[(]\w{1,5}/\w{1,5}[\])]|[:>$#❯⟩λ]$|passw|passphrase",
+    re.IGNORECASE | re.MULTILINE,
 )
 """What no line below a frame has: folders and models are any text, but a question isn't one."""
 
@@ -98,6 +134,6 @@ def prompt_text(lines: Sequence[str], layouts: Sequence[Layout]) -> str | None:
         ends.pop()
     text = "\n".join(ends[-_LINES:])
     found = next((match for layout in layouts if (match := layout.search(text))), None)
-    if found is None or _ASKS.search(text, found.start("below")):
+    if found is None or _ASKS.search(text, found.start("below")) or any(map(_COVERED.search, ends[-_HEIGHT:])):
         return None
     return found["text"] or ""

@@ -46,6 +46,27 @@ OTHERS = {
 }
 
 
+BAR = "▀" * 60
+OTHER_CLIS = {
+    "claude": (
+        f"\n{RULE}\n❯\u00a0[⧉ 1 line selected]\n{RULE}\n  ⏸ manual mode on · ? for shortcuts\n",
+        f"\n{RULE}\n❯\u00a0[⧉ 1 line selected] hello\n{RULE}\n  ⏸ manual mode on\n",
+        f"{RULE}\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel · Tab to amend\n",
+    ),
+    "copilot": (
+        f" /home/ada/p\n{RULE}\n❯\n{RULE}\n Interactive · Manual Approval · / commands   gpt-4.1\n",
+        f" /home/ada/p\n{RULE}\n❯ hello\n{RULE}\n Interactive · Manual Approval · @ files   gpt-4.1\n",
+        "│ Do you want to run this command?   │\n│ ❯ 1. Yes   │\n│   2. No   │\n╰────────────────╯\n",
+    ),
+    "opencode": (
+        f"  ┃\n  ┃\n  ┃\n  ┃  Build · Big Mine\n  ╹{BAR}\n   /home/ada/p   15 (0%)  ctrl+p commands\n",
+        f"  ┃\n  ┃  hello\n  ┃\n  ┃  Build · Big Mine\n  ╹{BAR}\n   /home/ada/p   15 (0%)  ctrl+p commands\n",
+        "  ┃  △ Permission required\n  ┃\n  ┃   Allow once   Allow always   Reject  enter confirm\n  ┃\n",
+    ),
+}
+"""By the keys of their families: an empty prompt, one with a text, and a question."""
+
+
 class TestEmptyPrompt(TerminalCase):
     """A CLI has run in a terminal, whose screen ends with its empty prompt."""
 
@@ -94,6 +115,20 @@ class TestEmptyPrompt(TerminalCase):
         self.send_file()
         yield lambda: self.terminus.sent
         self.assertEqual(sublime.get_clipboard(), "")
+
+    def test_the_other_clis_get_comments_only_while_their_prompt_is_empty(self) -> Steps:
+        for cli, (empty, *others) in OTHER_CLIS.items():
+            yield from self.run_cli(cli, shows=empty)
+            self.window.focus_view(self.view)
+            self.terminus.sent.clear()
+            self.send_comments()
+            yield lambda: self.terminus.sent
+            self.assertIn("why?", self.terminus.sent[0]["string"])
+            self.assertEqual(self.terminus.sent[0]["tag"], cli)
+            self.terminus.sent.clear()
+            for shown in others:
+                self.show(shown)
+                yield from self.refused(self.send_comments)
 
     def test_a_file_is_named_in_what_the_person_has_typed(self) -> Steps:
         for number, text in enumerate(TEXTS, 1):

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from .. import screen
 from .family import CliFamily, DiscoveryName, DoorAddress, Habits, Launch
 
 
@@ -48,7 +49,7 @@ CLAUDE_CODE = CliFamily(
         tells="/ide",
         looks_again=True,
     ),
-    layouts=(),
+    layouts=(screen.CLAUDE,),
     reads_json_folders=True,
     door="websocket",
     client="claude-code",

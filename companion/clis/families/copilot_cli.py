@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from .. import screen
 from .family import CliFamily, DiscoveryName, DoorAddress, Habits, Launch
 
 
@@ -58,7 +59,7 @@ COPILOT_CLI = CliFamily(
         tells="/ide",
         looks_again=True,
     ),
-    layouts=(),
+    layouts=(screen.COPILOT,),
     reads_json_folders=True,
     door="socket",
     lock=lock,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .. import screen
 from .family import CliFamily, Habits, Launch
 
 OPENCODE = CliFamily(
@@ -33,7 +34,7 @@ OPENCODE = CliFamily(
         tells="/status",
         looks_again=True,
     ),
-    layouts=(),
+    layouts=(screen.OPENCODE,),
     reads_json_folders=True,
     door="websocket",
     client="opencode",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from companion.clis.families import FAMILIES, GEMINI_CLI, QWEN_CODE, CliFamily
+from companion.clis.families import COPILOT_CLI, FAMILIES, GEMINI_CLI, OPENCODE, QWEN_CODE, CliFamily
 from companion.clis.screen import prompt_text
 
 FILES = sorted(Path(__file__).with_name("screens").glob("*.txt"))
@@ -62,9 +62,13 @@ TEXTS = [each for each in SCREENS if each.label == "text"]
 PROMPTS = EMPTY + TEXTS
 
 
+SIGN = "[>*❯][ \u00a0]"
+"""What a text stands behind."""
+
+
 def sign_of(screen: Recorded) -> int:
     """The row where a text begins."""
-    return next(at for at in reversed(range(len(screen.lines))) if re.match(r"(│ | )?[>*] \S", screen.lines[at]))
+    return next(at for at in reversed(range(len(screen.lines))) if re.match(rf"(│ | )?{SIGN}\S", screen.lines[at]))
 
 
 def frame_end(screen: Recorded) -> int:
@@ -72,11 +76,12 @@ def frame_end(screen: Recorded) -> int:
     rows = range(len(screen.lines) - 1)
     if titles := [at for at in rows if screen.lines[at].startswith(" workspace ")]:
         return titles[-1]
-    return max(at for at in rows if re.fullmatch("[╰╯─▀▄]{18,}", screen.lines[at])) + 1
+    return max(at for at in rows if re.fullmatch(" *[╰╯╹─▀▄]{18,}", screen.lines[at])) + 1
 
 
 def test_there_are_screens_of_each_form_and_state():
     assert {path.stem for path in FILES} >= {"qwen-0.1.3", "qwen-0.24.4", "gemini-0.8.2", "gemini-0.61.0"}
+    assert {screen.family.name for screen in EMPTY} == {family.name for family in FAMILIES}
     states = {each.name.split()[1].rpartition("-")[0] for each in SCREENS}
     assert states >= {
         "empty",
@@ -165,7 +170,8 @@ def test_no_line_below_the_frame_asks_anything(screen: Recorded):
 def test_a_text_that_begins_like_the_row_of_a_list_is_none(screen: Recorded):
     at = sign_of(screen)
     for row in ("1. Allow once", "2) Deny", "● 1. Yes", "❯ 1. Yes", "› Allow once"):
-        changed = re.sub("([>*]) .{14}", lambda found, row=row: f"{found[1]} {row:14}", f"{screen.lines[at]}{' ' * 20}")
+        line = f"{screen.lines[at]}{' ' * 20}"
+        changed = re.sub(f"({SIGN}).{{14}}", lambda found, row=row: f"{found[1]}{row:14}", line)
         assert screen.text([*screen.lines[:at], changed.rstrip(), *screen.lines[at + 1 :]]) is None, row
 
 
@@ -197,14 +203,32 @@ def test_the_text_is_that_in_the_frame():
 def test_a_text_behind_another_sign_is_none(screen: Recorded):
     """The shell mode, the search, a list, and words of the CLI itself, as in Vim's modes."""
     at = sign_of(screen)
-    for sign in ("! ", "(r:)  ", "❯ ", "● ", "? ", ">   ", "  ", ">"):
-        changed = re.sub("[>*] ", lambda _, sign=sign: sign, screen.lines[at], count=1)
+    own = {"❯ "} if screen.family is COPILOT_CLI else set[str]()
+    for sign in {"! ", "(r:)  ", "❯ ", "● ", "? ", ">   ", "  ", ">"} - own:
+        changed = re.sub(SIGN, lambda _, sign=sign: sign, screen.lines[at], count=1)
         assert screen.text([*screen.lines[:at], changed, *screen.lines[at + 1 :]]) is None, sign
     assert screen.text(screen.lines[at:]) is None
     assert screen.text([*screen.lines[: at + 1], "❯ Allow once", *screen.lines[at + 1 :]]) is None
 
 
 @pytest.mark.parametrize("screen", EMPTY, ids=lambda each: each.name)
+def test_a_frame_without_its_footer_or_its_rule_is_none(screen: Recorded):
+    end = frame_end(screen)
+    assert screen.text(screen.lines[:end]) is None
+    assert screen.text(screen.lines[end - 1 :]) is None
+    assert screen.text([*screen.lines[: end - 1], *screen.lines[end:]]) is None
+
+
+@pytest.mark.parametrize("screen", [each for each in EMPTY if each.family is OPENCODE], ids=lambda each: each.name)
+def test_below_a_dialog_that_leaves_the_prompt_on_the_screen_there_is_none(screen: Recorded):
+    for title in ("      Select model                     esc", "  ┃  do     Sessions      esc   12 tokens"):
+        assert screen.text([title, *screen.lines]) is None
+
+
+WORDED = [each for each in EMPTY if any("Type your message" in line for line in each.lines)]
+
+
+@pytest.mark.parametrize("screen", WORDED, ids=lambda each: each.name)
 def test_a_frame_that_is_not_whole_is_none(screen: Recorded):
     at = next(at for at, line in enumerate(screen.lines) if "Type your message" in line)
     lines = screen.lines
