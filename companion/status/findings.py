@@ -231,7 +231,8 @@ def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
         )
         found.append(Finding("before", text))
     if cli.ide_mode is False:
-        text = f"{cli.name} has its IDE mode off (“ide.enabled” in {cli.settings_path}). Type “/ide enable” in it."
+        do = f"Type “{cli.family.habits.connect}” in it."
+        text = f"{cli.name} has its IDE mode off (“ide.enabled” in {cli.settings_path}). {do}"
         if not cli.family.habits.yes_enables:
             text += " When it asks whether to connect, “Yes” does not help: it looks for an installer and stays off."
         found.append(Finding("ide mode", text))

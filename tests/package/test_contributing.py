@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 FAMILY = """
+from .. import screen
 from .family import CliFamily, DiscoveryName, Habits, Launch, temporary_folder
 
 THIRD_CLI = CliFamily(
@@ -28,20 +29,49 @@ THIRD_CLI = CliFamily(
         sends_token_since=(1,),
         needs_variables_until=None,
         yes_enables=True,
+        connect="/editor",
+        to_be_asked="type /ask in it",
     ),
-    layouts=(),
+    layouts=(screen.RULES_AND_MODE,),
+    takes_edits=False,
 )
 """
 LOOK = """
+from companion.clis import families
 from companion.clis.families import FAMILIES
+from companion.clis.processes import RunningCli, started_as
+from companion.clis.screen import prompt_text
+from companion.clis.shell import login_command
+from companion.clis.starting import settings_folder
 from companion.server.endpoint import Endpoint
 from companion.server.port import ServedWindow
-import pathlib, sys, tempfile
-endpoint = Endpoint.open(ServedWindow(1, (sys.argv[1],)))
+from companion.status import findings, survey
+from companion.status.facts import Facts, PublishedFolder, Served, ShownWindow
+import json, os, pathlib, sys, tempfile
+folder = sys.argv[1]
+# Discovery
+endpoint = Endpoint.open(ServedWindow(1, (folder,)))
 assert endpoint.publish() == []
 [file] = pathlib.Path(tempfile.gettempdir(), "third").iterdir()
-print(file.name.startswith("third-"), endpoint.variables["THIRD_FOLDERS"] == sys.argv[1])
+third = endpoint.family(json.loads(file.read_text())["authToken"])
+assert file.name.startswith("third-") and endpoint.variables["THIRD_FOLDERS"] == folder
+# Run and Send
+assert "third --continue" in login_command("/bin/bash", third.launch, ["third"], resume=True)[-1]
+assert prompt_text(["-" * 60], third.layouts) is None
+rule = "\u2500" * 60
+assert prompt_text([rule, "> please read", rule, "  ? for shortcuts"], third.layouts) == "please read"
+# Status
+family, program, arguments = started_as(["third", "--approval-mode", "all"])
+running = RunningCli(family, 7, (7,), 2.0, folder, program, arguments, dict(os.environ), frozenset())
+cli = survey.look_at(running)
+served = {1: Served(endpoint.port, (PublishedFolder(folder, folder, 1.0),))}
+facts = Facts(3.0, (), (ShownWindow(1, "Window", (folder,)),), served, (cli,))
+said = " ".join(each.text for each in findings.findings(facts))
+assert "Type \u201c/editor\u201d in it" in said and "To be asked, type /ask in it" in said, said
+# Review
+assert not families.takes_edits("Third CLI") and families.to_be_asked("Third CLI") == "type /ask in it"
 endpoint.close()
+print(third is family is FAMILIES[-1], third.name)
 """
 TESTS = ["tests/unit/test_settings.py", "tests/package/test_reference.py", "tests/package/test_schema.py"]
 TESTS += ["tests/package/test_keys.py"]
@@ -108,4 +138,4 @@ def test_a_cli_family_is_added_in_the_files_that_the_page_names(root: Path, tree
     tests = python(tree, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *TESTS)
     assert tests.returncode == 0, tests.stdout[-3000:]
     looked = python(tree, "-c", LOOK, str(tree))
-    assert looked.stdout == "True True\n", looked.stderr
+    assert looked.stdout == "True Third CLI\n", looked.stderr
