@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from ..agents.published import codex_edit, codex_write
-from .claude import Claude, lock_of
+from .claude import Claude
+from .cli import STEP
 from .codex import Codex
 from .gemini import Gemini
 from .model import Call, Model
@@ -44,6 +45,15 @@ def claude_write(path: str, content: str) -> Call:
     return Call("Write", {"file_path": path, "content": content})
 
 
+def claude(home: Home, model: Model) -> Claude:
+    """Claude Code as *Run Claude Code* starts it: its terminal names the window's port."""
+    end = time.monotonic() + STEP
+    while not (locks := list((home.home / ".claude" / "ide").glob("*.lock"))):
+        assert time.monotonic() < end, "there is no lock file"
+        time.sleep(0.05)
+    return Claude(home, model, port=int(locks[0].stem), mode="acceptEdits")
+
+
 class Kind(NamedTuple):
     """A CLI in a terminal that doesn't ask before it writes."""
 
@@ -61,7 +71,7 @@ KINDS = {
         CliTools(read_file, lambda path, old, new: gemini_edit(Path(path), old, new), write_file),
     ),
     "Claude Code": Kind(
-        lambda home, model: Claude(home, model, port=int(str(lock_of(home)["port"])), mode="acceptEdits"),
+        claude,
         CliTools(claude_read, claude_edit, claude_write),
     ),
     "Codex": Kind(Codex, CliTools(None, codex_edit, codex_write)),
