@@ -192,7 +192,7 @@ class CompanionThread:
             for window, reviews in self._reviews.items():
                 if window in left:
                     left[window].reviews.extend(reviews)
-            chores = replace(handover.NO_CHORES, abandon_reviews=self._editor.abandon_reviews)
+            chores = replace(handover.NO_CHORES, abandon_reviews=self._editor.diffs.abandon_reviews)
             handover.leave(left, chores, self._holder)
             self._endpoints = []
         elif not self._is_left():
@@ -249,7 +249,7 @@ class CompanionThread:
         import asyncio  # noqa: PLC0415 - it takes longer than opening the endpoints may
 
         def leave(left: dict[WindowId, handover.Inheritance]) -> None:
-            chores = handover.Chores(companion.chats.end_inherited, self._editor.abandon_reviews)
+            chores = handover.Chores(companion.chats.end_inherited, self._editor.diffs.abandon_reviews)
             handover.leave(left, chores, self._holder)
 
         async def main() -> None:

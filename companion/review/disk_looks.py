@@ -67,7 +67,7 @@ class DiskLooks:
             state = "same"
         if state != review.disk_state:
             review.disk_state = state
-            self._editor.review_header_changed(review)
+            self._editor.diffs.update_header(review)
 
 
 def _differs(disk: DiskFile, review: Review) -> bool:

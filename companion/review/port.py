@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NOT_EDITABLE = "Accept or reject {name} as a whole: {cli} takes no edits."
 
 
-class ReviewViews(Messages, Protocol):
+class DiffViews(Protocol):
     """The diffs on the screen, called on the companion thread."""
 
     async def show_review(self, review: Review, marks: Marks | None) -> None:
@@ -39,16 +39,8 @@ class ReviewViews(Messages, Protocol):
         """Make these edits, in order from the top, if the proposal's view has this text. Returns whether it has."""
         ...
 
-    async def encodings(self, path: str) -> Encodings:
-        """How the editor decodes a file."""
-        ...
-
-    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
-        """Replace the text of a file that is open, as one step of undo, and save it: see `changes.port`."""
-        ...
-
-    def review_header_changed(self, review: Review) -> None:
-        """`review.disk_state` has changed, or another thing that the diff's header says, such as the reason."""
+    def update_header(self, review: Review) -> None:
+        """Something has changed that the diff's header says, such as `disk_state`, the reason, or `orphaned`."""
         ...
 
     def reload_review(self, review: Review) -> None:
@@ -56,7 +48,10 @@ class ReviewViews(Messages, Protocol):
         ...
 
     async def review_text(self, review: Review) -> str | None:
-        """The current text of the proposal's view, with plain line feeds. A busy editor answers when it is idle."""
+        """The current text of the proposal's view, with plain line feeds; None if it isn't open.
+
+        A busy editor answers when it is idle.
+        """
         ...
 
     async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
@@ -79,9 +74,22 @@ class ReviewViews(Messages, Protocol):
         ...
 
     def dismiss_review(self, review: Review) -> None:
-        """Close the diff's views; the review has its outcome."""
+        """Close the diff's views and restore the focus, or go on to the next diff; the review has its outcome."""
         ...
 
-    def orphan_review(self, review: Review) -> None:
-        """Mark the diff as one that nobody waits for. Its views stay until the person closes them."""
+
+class ReviewViews(Messages, Protocol):
+    """What is on the screen, called on the companion thread."""
+
+    @property
+    def diffs(self) -> DiffViews:
+        """The diffs."""
+        ...
+
+    async def encodings(self, path: str) -> Encodings:
+        """How the editor decodes a file."""
+        ...
+
+    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
+        """Replace the text of a file that is open, as one step of undo, and save it: see `changes.port`."""
         ...

@@ -159,10 +159,10 @@ class Reviews:
             return
         if why := _refusal(review, text):
             self._editor.say(why, review.window)
-            self._editor.refuse_answer(review)
+            self._editor.diffs.refuse_answer(review)
             return
         self._settle(review, "accepted")
-        self._editor.dismiss_review(review)
+        self._editor.diffs.dismiss_review(review)
         self._answer(review, text)
         if not review.is_editable:
             self._accept(review, review.proposed.source)
@@ -224,7 +224,7 @@ class Reviews:
                 if review.is_editable:
                     self._background(self._close_views(review, "was answered elsewhere"))
                 else:
-                    self._editor.dismiss_review(review)
+                    self._editor.diffs.dismiss_review(review)
 
     def leaving(self) -> None:
         """The package is about to be unloaded: what is open stays open for the next instance."""
@@ -282,7 +282,7 @@ class Reviews:
         left = [review for review in self if review.views]
         new = [review for review in self if not review.is_shown]
         try:
-            closed = await self._editor.take_up_reviews(left)
+            closed = await self._editor.diffs.take_up_reviews(left)
             for review in left:
                 if review.number in closed and self.find(review.number) is review:
                     self._reject(review)
@@ -300,7 +300,7 @@ class Reviews:
             if review.owner is before:
                 review.owner = owner
                 review.orphaned = False
-                self._editor.review_header_changed(review)
+                self._editor.diffs.update_header(review)
         self._open = {(review.owner, review.file_path): review for review in self}
 
     def _claim(self, owner: Owner, file_path: str, content: str, request: Request) -> Review | None:
@@ -330,14 +330,14 @@ class Reviews:
         for review in self:
             if review.owner is owner and not review.orphaned:
                 review.orphaned = True
-                self._editor.orphan_review(review)
+                self._editor.diffs.update_header(review)
 
     def explain(self, number: ReviewId, reason: str) -> None:
         """It is known why something is proposed; an empty reason says that it isn't after all."""
         review = self.find(number)
         if review and review.reason != reason:
             review.reason = reason
-            self._editor.review_header_changed(review)
+            self._editor.diffs.update_header(review)
 
     async def look(self) -> None:
         """Check whether the files of open reviews have changed on disk.
@@ -366,7 +366,7 @@ class Reviews:
             found = await self.texts.marks(review, review.shown)
             if self.find(review.number) is review:
                 review.is_shown = True
-                await self._editor.show_review(review, found)
+                await self._editor.diffs.show_review(review, found)
         except Exception as error:
             logger.exception("Can't show the diff of %s", review.name)
             then = ". Answer in the chat" if review.request else " and was rejected"
@@ -413,7 +413,7 @@ class Reviews:
         if not review.orphaned:
             params = DiffOutcomeParams(file_path=review.file_path)
             review.owner.notify(DiffRejected(params=params))
-        self._editor.dismiss_review(review)
+        self._editor.diffs.dismiss_review(review)
 
     def _settle(self, review: Review, outcome: Outcome = "") -> None:
         review.outcome = outcome
@@ -433,8 +433,8 @@ class Reviews:
             return review.proposed.source
 
     async def _close_when_idle(self, review: Review, what: str, answer: asyncio.Future[str], *, keep: bool) -> None:
-        shown = await self._editor.review_text(review)
-        self._editor.dismiss_review(review)
+        shown = await self._editor.diffs.review_text(review)
+        self._editor.diffs.dismiss_review(review)
         is_edited = shown not in (None, review.shown)
         if is_edited and (keep or answer.done()):
             why = f"The diff of {review.name} {what}. Your edits are kept here: the CLI may not write them."

@@ -52,7 +52,7 @@ class ReviewTexts:
             if self._is_comparable(review, text):
                 self._background(self._compare(review, text, version))
             else:
-                self._editor.review_header_changed(review)  # its header says why there are no marks
+                self._editor.diffs.update_header(review)  # its header says why there are no marks
 
     def edit(self, number: ReviewId, target: Target, text: str, version: int) -> None:
         """Revert or restore changes of a proposal whose text is `text` at this version of its view.
@@ -74,11 +74,11 @@ class ReviewTexts:
         """Take the last revert of a proposal back, or say that it was edited there. False if neither is needed."""
         revert, edits = review.reverts.pop(), list[TextEdit]()
         for _ in range(TRIES):
-            text = await self._editor.review_text(review)
+            text = await self._editor.diffs.review_text(review)
             if text is None or self._find(review.number) is not review:
                 return False
             edits, is_edited = await asyncio.to_thread(taken_back, revert, text)
-            if not edits or await self._editor.edit_text(review, edits, text):
+            if not edits or await self._editor.diffs.edit_text(review, edits, text):
                 break
         else:
             is_edited = True
@@ -96,7 +96,7 @@ class ReviewTexts:
         """Revert or restore the change of line endings and of the byte order mark."""
         if review := self._editable(number):
             review.keeps_endings = keeps
-            self._editor.review_header_changed(review)
+            self._editor.diffs.update_header(review)
 
     async def marks(self, review: Review, text: str) -> Marks | None:
         """What is marked in a text of a review; None if the texts are too large."""
@@ -109,7 +109,7 @@ class ReviewTexts:
 
     async def _compare(self, review: Review, text: str, version: int) -> None:
         found = await asyncio.to_thread(marks, review.original, text, review.shown)
-        self._editor.show_marks(review, found, version)
+        self._editor.diffs.show_marks(review, found, version)
 
     async def _edit(self, review: Review, target: Target, text: str, version: int) -> None:
         edits: list[TextEdit] = []
@@ -122,7 +122,7 @@ class ReviewTexts:
             elif not edits:
                 self._editor.mention(EDITED if target.fingerprint else NO_CHANGE, review.window)
         finally:
-            self._editor.edit_review(review, edits, version)
+            self._editor.diffs.edit_review(review, edits, version)
 
     async def _reload(self, review: Review) -> None:
         try:
@@ -133,7 +133,7 @@ class ReviewTexts:
         if self._find(review.number) is review:
             review.disk, review.disk_state, review.seen = disk, "same", disk.stamp
             review.endings = await self.endings(review)
-            self._editor.reload_review(review)
+            self._editor.diffs.reload_review(review)
 
     def _editable(self, number: ReviewId) -> Review | None:
         """The open review with this number. None, and a message, if it can't be edited."""

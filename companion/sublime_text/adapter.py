@@ -94,8 +94,8 @@ class Adapter:
         )
         self.problems = EditorProblems()
         self.checkpoints = CheckpointPicker(self.ask_later, self._post)
-        self.diffs = self._diffs()
         self.following = Following(self.focus, self.on_another_thread, self.settings.told)
+        self.diffs = self._diffs()
         self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
         self.chats = self._chats()
         self._questions: set[asyncio.Task[None]] = set()
@@ -117,12 +117,14 @@ class Adapter:
         """The wrong settings that the person was told of."""
         parts = self._parts()
         self.events = EditorEvents(self._post, parts)
-        self.port = EditorPort(self._bridge, self._post, self.ask_later, self.events.restored, parts)
+        self.port = EditorPort(self._bridge, self._post, self.ask_later, parts)
         self.thread = CompanionThread(self.port, self.settings.read(), windows_to_serve)
 
     def _diffs(self) -> Diffs:
         return Diffs(
+            self._bridge,
             self.focus,
+            self.following,
             lambda call: self._post(lambda companion: call(companion.reviews)),
             self.settings.of,
             accepted=self._accepted,

@@ -1,13 +1,20 @@
-"""Calls from the companion thread to the UI thread."""
+"""Calls from the companion thread to the UI thread.
+
+The companion calls the objects on the screen themselves, through the protocols of its rooms, which say what each method
+does. `posted` and `asked` bring such a call to the UI thread.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import TypeVar
+from functools import partial, wraps
+from types import CoroutineType
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import sublime
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 LIMIT = 5.0
@@ -29,17 +36,13 @@ class UiBridge:
         if not self._closed:
             sublime.set_timeout(lambda: None if self._closed else function())
 
-    async def call(self, function: Callable[[], T], limit: float | None = None) -> T:
-        """Run a function on the UI thread and await its result; called on the companion thread.
+    async def ask(self, begin: Callable[[Callable[[T], None]], object], *, waits: bool = False) -> T:
+        """Begin something on the UI thread and await what it gives to `done`, on whatever thread.
 
-        The UI thread may be busy for a minute, with a modal dialog for example. Without a limit this waits as long as
-        the editor lives. Raises what the function raises, TimeoutError after `limit` seconds, and CancelledError if
-        the bridge is closed.
+        Called on the companion thread. The UI thread may be busy for a minute, with a modal dialog for example; with
+        `waits` this waits as long as the editor lives. Raises what `begin` raises, TimeoutError after `LIMIT` unless it
+        `waits`, and CancelledError if the bridge is closed.
         """
-        return await self.ask(lambda done: done(function()), limit)
-
-    async def ask(self, begin: Callable[[Callable[[T], None]], object], limit: float | None = None) -> T:
-        """Begin something on the UI thread and await what it gives to `done`, on whatever thread; raises as `call`."""
         import asyncio  # noqa: PLC0415 - this module is imported on the UI thread, which asyncio would stall
 
         if self._closed:
@@ -63,5 +66,39 @@ class UiBridge:
                 answer(lambda: future.set_exception(failure))
 
         self.post(run)
-        async with asyncio.timeout(limit):
+        async with asyncio.timeout(None if waits else LIMIT):
             return await future
+
+
+class OnScreen(Protocol):
+    """An object of the UI thread that the companion calls."""
+
+    bridge: UiBridge
+
+
+S = TypeVar("S", bound=OnScreen)
+
+
+def posted(method: Callable[Concatenate[S, P], object]) -> Callable[Concatenate[S, P], None]:
+    """Make a method for any thread: it runs on the UI thread, in the order of the calls, and nobody waits for it."""
+
+    @wraps(method)
+    def post(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
+        self.bridge.post(partial(method, self, *args, **kwargs))
+
+    return post
+
+
+def asked(
+    *, waits: bool = False
+) -> Callable[[Callable[Concatenate[S, P], T]], Callable[Concatenate[S, P], CoroutineType[Any, Any, T]]]:
+    """Make a method for the companion thread, which awaits its result; `waits` and what it raises are as in `ask`."""
+
+    def decorate(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], CoroutineType[Any, Any, T]]:
+        @wraps(method)
+        async def ask(self: S, *args: P.args, **kwargs: P.kwargs) -> T:
+            return await self.bridge.ask(lambda done: done(method(self, *args, **kwargs)), waits=waits)
+
+        return ask
+
+    return decorate

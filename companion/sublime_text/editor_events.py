@@ -132,9 +132,12 @@ class EditorEvents:
 
     def restored(self, window: sublime.Window) -> None:
         """Clear the diffs that a window was restored with, after a restart or when its project was opened again."""
+        if not window.is_valid():
+            return
         VIEWS.restore(window)
         self._parts.review.restored(window)
         if self._parts.diffs.awaited:  # nobody knows yet which diffs are still waited for
+            self._parts.diffs.awaited.later(lambda: self.restored(window))
             return
         for name in self._parts.diffs.clear_leftovers(window):
             what = f"“{name}” is a diff from before this session started."

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sublime
 
@@ -15,14 +15,13 @@ from ..ids import ViewId, WindowId
 from ..review.disk import Encodings, Stamp, stamp
 from ..review.document import NOTHING, Body
 from ..visits import Visit
-from .bridge import LIMIT, UiBridge
+from .bridge import UiBridge
 from .calls import AskLater, Post
 from .chat import files
 from .chat.permissions import ask_form
 from .parts import Parts
 from .problems import tabs
 from .problems.symbols import SymbolSearch
-from .review.leftovers import abandon, keep_unwritten
 from .review.written import offer_take_back
 from .window_state import remember_port, selection_of, window_state
 from .windows import encodings_of, find_window, open_files
@@ -37,12 +36,9 @@ if TYPE_CHECKING:
     from ..comments.comment import Comment
     from ..conversation.forms import Form, Values
     from ..editor import WindowStatus
-    from ..ids import ChatId, ReviewId
+    from ..ids import ChatId
     from ..libraries.guard import Trouble
     from ..problems.shown import ShownProblems
-    from ..review.changes import TextEdit
-    from ..review.marks import Marks
-    from ..review.review import Review
     from ..server.port import ContextRequest, Selected, Selection, SymbolPlaces, SymbolQuestion, Tab, WindowState
 
 
@@ -58,14 +54,12 @@ class EditorPort:
         bridge: UiBridge,
         post: Post,
         ask_later: AskLater,
-        restored: Callable[[sublime.Window], None],
         parts: Parts,
     ) -> None:
-        """`restored` clears what an earlier session has left in a window."""
+        self.diffs = parts.diffs
         self._bridge = bridge
         self._post = post
         self._ask_later = ask_later
-        self._restored = restored
         self._parts = parts
 
     def mention(self, message: str, window: WindowId) -> None:
@@ -98,23 +92,23 @@ class EditorPort:
 
     async def window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
         """What a window shows."""
-        return await self._bridge.call(lambda: self._window_state(window, question))
+        return await self._bridge.ask(lambda done: done(self._window_state(window, question)), waits=True)
 
     async def selection(self, view: ViewId, limit: int) -> Selection | None:
         """The caret and the selected text of a view; the first `limit` characters are enough."""
-        return await self._bridge.call(lambda: selection_of(sublime.View(view), limit))
+        return await self._bridge.ask(lambda done: done(selection_of(sublime.View(view), limit)), waits=True)
 
     async def shown_problems(self, window: WindowId, paths: Sequence[str] | None) -> ShownProblems | None:
         """The problems of some files of a window, or of all."""
-        return await self._bridge.ask(lambda done: self._parts.problems.read(window, paths, done), LIMIT)
+        return await self._bridge.ask(lambda done: self._parts.problems.read(window, paths, done))
 
     async def tabs(self, window: WindowId) -> Sequence[Tab] | None:
         """The tabs of a window that show files, in their order."""
-        return await self._bridge.call(lambda: tabs.tabs(window, self._parts.focus), LIMIT)
+        return await self._bridge.ask(lambda done: done(tabs.tabs(window, self._parts.focus)))
 
     async def selected(self, window: WindowId, limit: int) -> Selected | None:
         """What the person has selected; `limit` is that of each text. None too if the tab has no file."""
-        return await self._bridge.call(lambda: tabs.selected(window, self._parts.focus, limit), LIMIT)
+        return await self._bridge.ask(lambda done: done(tabs.selected(window, self._parts.focus, limit)))
 
     async def find_symbols(self, window: WindowId, question: SymbolQuestion) -> SymbolPlaces | None:
         """Where a symbol is defined or used."""
@@ -125,45 +119,29 @@ class EditorPort:
             begun[0].begin()
 
         try:
-            return await self._bridge.ask(begin, LIMIT)
+            return await self._bridge.ask(begin)
         finally:
             for search in begun:
                 search.cancel()
 
     async def show_place(self, window: WindowId, path: str, line: int) -> bool:
         """Show a line of a file, from 1, without taking the focus. Returns whether the file is shown."""
-        return await self._bridge.call(lambda: tabs.show_place(window, self._parts.focus, path, line), LIMIT)
+        return await self._bridge.ask(lambda done: done(tabs.show_place(window, self._parts.focus, path, line)))
 
     async def point_out(self, window: WindowId, note: Comment) -> int | None:
         """Show a note of an agent, in the Review and at its lines.
 
         Returns how many there are then; 0 if there is no room for another one.
         """
-        return await self._bridge.call(lambda: self._point_out(window, note), LIMIT)
+        return await self._bridge.ask(lambda done: done(self._point_out(window, note)))
 
     async def save_file(self, window: WindowId, path: str) -> bool:
         """Save a file that a tab shows. Returns whether it has no unsaved changes then."""
-        return await self._bridge.call(lambda: tabs.save_file(window, path), LIMIT)
-
-    async def show_review(self, review: Review, marks: Marks | None) -> None:
-        """Open the diff of a review without taking the focus; without marks if the texts can't be compared."""
-        await self._bridge.call(lambda: self._show_review(review, marks))
+        return await self._bridge.ask(lambda done: done(tabs.save_file(window, path)))
 
     def show_visits(self, window: WindowId, visits: Sequence[Visit]) -> None:
         """The agent of a chat reads or writes at these places, in this order."""
         self._bridge.post(lambda: self._visited(window, visits))
-
-    def show_marks(self, review: Review, marks: Marks, version: int) -> None:
-        """Mark the changes of an edited proposal, if it is still at this version."""
-        self._bridge.post(lambda: self._parts.diffs.show_marks(review, marks, version))
-
-    def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
-        """Answer `Reviews.edit`: make these edits, in order from the top, if the proposal is still at this version."""
-        self._bridge.post(lambda: self._parts.diffs.apply(review, edits, version))
-
-    async def edit_text(self, review: Review, edits: Sequence[TextEdit], text: str) -> bool:
-        """Make these edits, in order from the top, if the proposal's view has this text. Returns whether it has."""
-        return await self._bridge.call(lambda: self._parts.diffs.edit_text(review, edits, text))
 
     def show_changes(self, window: WindowId, listing: Listing) -> None:
         """Show what waits in a window. Called when that changes."""
@@ -171,7 +149,7 @@ class EditorPort:
 
     async def open_files(self) -> dict[str, bool]:
         """The files that are open in any window, by their real paths, and whether they have unsaved edits."""
-        return await self._bridge.call(open_files)
+        return await self._bridge.ask(lambda done: done(open_files()), waits=True)
 
     async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
         """Ask a question with a button for yes; True if the person clicks that.
@@ -184,7 +162,7 @@ class EditorPort:
             if (left := self._parts.focus.typed_at + QUIET - time.monotonic()) <= 0:
                 break
             await asyncio.sleep(left)
-        return await self._bridge.call(lambda: _confirm(question, yes, no))
+        return await self._bridge.ask(lambda done: done(_confirm(question, yes, no)), waits=True)
 
     def overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
         """A save of the person has overwritten what agents had written in a file: the text that was lost there."""
@@ -204,7 +182,7 @@ class EditorPort:
 
     async def buffer(self, path: str) -> str | None:
         """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
-        return await self._bridge.call(lambda: files.buffer(path))
+        return await self._bridge.ask(lambda done: done(files.buffer(path)), waits=True)
 
     async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
         """Replace the text of an open file as one step of undo, and save it.
@@ -219,11 +197,11 @@ class EditorPort:
             else:
                 done(None)
 
-        return await self._bridge.ask(replace)
+        return await self._bridge.ask(replace, waits=True)
 
     async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
         """Ask the person whether an agent may read or write a file that is outside the chat's folders."""
-        return await self._bridge.call(lambda: files.may_touch(agent, path, writes=writes))
+        return await self._bridge.ask(lambda done: done(files.may_touch(agent, path, writes=writes)), waits=True)
 
     async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
         """Have the person fill in a form, or go to a page, while there is no conversation that could show it."""
@@ -242,45 +220,11 @@ class EditorPort:
 
     async def encodings(self, path: str) -> Encodings:
         """How the editor decodes a file."""
-        return await self._bridge.call(lambda: encodings_of(path))
-
-    def review_header_changed(self, review: Review) -> None:
-        """`review.disk_state` has changed, or another thing that the diff's header says, such as the reason."""
-        self._bridge.post(lambda: self._parts.diffs.update_header(review))
-
-    def reload_review(self, review: Review) -> None:
-        """Show the file again, which has been read again, and ask for the marks."""
-        self._bridge.post(lambda: self._parts.diffs.reload(review))
-
-    async def review_text(self, review: Review) -> str | None:
-        """The current text of the proposal's view, with plain line feeds. A busy editor answers when it is idle."""
-        return await self._bridge.call(lambda: self._parts.diffs.text(review))
-
-    async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
-        """Go on with the diffs of reviews from before a reload, in their `views`, which show the proposal's text."""
-        return await self._bridge.call(lambda: self._take_up_reviews(reviews))
-
-    def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
-        """No instance of the package goes on with these reviews, which are plain data (`left_reviews.to_plain`)."""
-        sublime.set_timeout(lambda: abandon(left))  # the bridge is closed by now
-        # A disk that hangs must not hold up whoever waits for an answer.
-        threading.Thread(target=keep_unwritten, args=(left,), name="qwen-companion-kept", daemon=True).start()
-
-    def refuse_answer(self, review: Review) -> None:
-        """The person's answer can't be taken: the diff waits for another one."""
-        self._bridge.post(lambda: self._parts.diffs.answer_refused(review))
-
-    def dismiss_review(self, review: Review) -> None:
-        """Close the diff's views; the review has its outcome."""
-        self._bridge.post(lambda: self._parts.diffs.close(review))
-
-    def orphan_review(self, review: Review) -> None:
-        """Mark the diff as one that nobody waits for. Its views stay until the person closes them."""
-        self._bridge.post(lambda: self._parts.diffs.update_header(review))
+        return await self._bridge.ask(lambda done: done(encodings_of(path)), waits=True)
 
     async def show_chat(self, chat: ChatId, render: Render) -> bool:
         """Update the view of a chat, by the view's id. Returns False if there is none."""
-        return await self._bridge.call(lambda: self._parts.chats.show(chat, render), LIMIT)
+        return await self._bridge.ask(lambda done: done(self._parts.chats.show(chat, render)))
 
     def take_up_chat(self, chat: ChatId) -> None:
         """Somebody works for a chat of the instance before this one: connect it, even if its tab is hidden."""
@@ -290,12 +234,6 @@ class EditorPort:
         """Put a draft back into the chat's prompt, and say why."""
         self._bridge.post(lambda: self._return_draft(chat, draft, why))
 
-    def _take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
-        closed = self._parts.diffs.take_up(reviews)
-        for window in sublime.windows():
-            self._restored(window)
-        return closed
-
     def _return_draft(self, number: ChatId, draft: Draft, why: str) -> None:
         chat = self._parts.chats.take_back(number, draft)
         self._parts.comments.prompt_returned(chat.agent if chat else None, draft.text)
@@ -303,11 +241,6 @@ class EditorPort:
             self.say(why, WindowId(chat.window.id()))
         else:
             self._parts.messenger.keep_text(None, "Prompt", draft.as_text, why)
-
-    def _show_review(self, review: Review, marks: Marks | None) -> None:
-        self._parts.diffs.open(review, marks)
-        owner = review.owner
-        self._visited(owner.window, [Visit(review.file_path, None, owner.cli, "proposal")] if review.is_here else [])
 
     def _visited(self, window: WindowId, visits: Sequence[Visit]) -> None:
         if visits and (target := find_window(window)):

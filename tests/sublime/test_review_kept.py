@@ -60,7 +60,7 @@ class TestKept(CompanionCase):
                 run(view, name, args)
 
         with patch.object(sublime.View, "run_command", without_package):
-            loaded("sublime_text.package").adapter().port.abandon_reviews(left)
+            loaded("sublime_text.package").adapter().diffs.abandon_reviews(left)
             yield lambda: self.screen.said("new.py", "is kept in a tab")
         kept = [(view.name(), text_of(view)) for view in self.window.views() if view != self.view]
         self.assertEqual(kept, [("new.py (your edits)", text)])
@@ -69,7 +69,7 @@ class TestKept(CompanionCase):
         yield from self.open_edited()
         proposal, adapter = self.proposal, loaded("sublime_text.package").adapter()
         views = adapter.diffs.find(proposal).leave()
-        adapter.port.abandon_reviews([{"views": views, "proposed": PROPOSAL, "file_path": str(self.file)}])
+        adapter.diffs.abandon_reviews([{"views": views, "proposed": PROPOSAL, "file_path": str(self.file)}])
         yield lambda: self.screen.said("app.py has ended")
         for name in ("mini_diff", "word_wrap"):
             self.assertEqual(proposal.settings().get(name), self.view.settings().get(name), name)

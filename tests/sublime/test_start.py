@@ -18,7 +18,6 @@ class TestBusy(CompanionCase):
     def hold_editor(self, seconds: float) -> None:
         """Hold the UI thread, longer than the companion waits for what it can do without."""
         self.set_limit("sublime_text.bridge", "LIMIT", 0.1)
-        self.set_limit("sublime_text.editor_port", "LIMIT", 0.1)
         sublime.set_timeout(lambda: time.sleep(seconds))
 
     def test_a_diff_that_comes_meanwhile_is_shown_afterwards(self) -> Steps:

@@ -223,7 +223,7 @@ class Running:
 
     def diff(self, path: str) -> Diff:
         """The diff of a path, once it is on the screen."""
-        until(lambda: any(diff.review.file_path == path for diff in list(self.editor.diffs.values())))
+        until(lambda: any(diff.review.file_path == path for diff in list(self.editor.open_diffs.values())))
         return self.editor.diff(path)
 
     def accept(self, path: str, text: str | None = None) -> None:

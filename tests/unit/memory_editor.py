@@ -66,7 +66,7 @@ class MemoryEditor:
     views: dict[int, tuple[int, str]] = field(default_factory=dict)
     """The window and the file of each view."""
     selections: dict[int, Selection] = field(default_factory=dict)
-    diffs: dict[ReviewId, Diff] = field(default_factory=dict)
+    open_diffs: dict[ReviewId, Diff] = field(default_factory=dict)
     """The diffs on the screen, by the review's number."""
     seen: list[Diff] = field(default_factory=list)
     """Every diff that has ever been on the screen."""
@@ -139,6 +139,10 @@ class MemoryEditor:
     allows_outside: bool = False
     """Whether the person lets an agent touch files outside its folder."""
 
+    @property
+    def diffs(self) -> MemoryEditor:
+        return self
+
     async def idle(self) -> None:
         """Wait until the editor isn't busy."""
         while self.is_busy:  # noqa: ASYNC110 - a test sets it, on whatever thread
@@ -153,7 +157,7 @@ class MemoryEditor:
 
     def diff(self, path: str) -> Diff:
         """The diff of a path that is on the screen."""
-        [found] = [diff for diff in list(self.diffs.values()) if diff.review.file_path == path]
+        [found] = [diff for diff in list(self.open_diffs.values()) if diff.review.file_path == path]
         return found
 
     async def buffer(self, path: str) -> str | None:
@@ -253,23 +257,23 @@ class MemoryEditor:
         if self.show_fails:
             raise self.show_fails
         assert review.number not in self.dismissed
-        self.diffs[review.number] = diff = Diff(review, review.original, review.shown, marks)
+        self.open_diffs[review.number] = diff = Diff(review, review.original, review.shown, marks)
         self.seen.append(diff)
 
     def show_marks(self, review: Review, marks: Marks, version: int) -> None:
-        diff = self.diffs.get(review.number)
+        diff = self.open_diffs.get(review.number)
         if diff and diff.version == version:
             diff.marks = marks
 
     def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
-        diff = self.diffs.get(review.number)
+        diff = self.open_diffs.get(review.number)
         if diff and diff.version == version and edits:
             for edit in reversed(edits):
                 diff.text = edit.apply(diff.text)
             diff.version += 1
 
     async def edit_text(self, review: Review, edits: Sequence[TextEdit], text: str) -> bool:
-        diff = self.diffs.get(review.number)
+        diff = self.open_diffs.get(review.number)
         if diff is None or diff.text != text:
             return False
         self.edit_review(review, edits, diff.version)
@@ -278,12 +282,14 @@ class MemoryEditor:
     async def encodings(self, path: str) -> Encodings:
         return Encodings()
 
-    def review_header_changed(self, review: Review) -> None:
-        if diff := self.diffs.get(review.number):
+    def update_header(self, review: Review) -> None:
+        if review.orphaned:
+            self.orphaned += [review.number] if review.number not in self.orphaned else []
+        elif diff := self.open_diffs.get(review.number):
             diff.disk_states.append(review.disk_state)
 
     def reload_review(self, review: Review) -> None:
-        if diff := self.diffs.get(review.number):
+        if diff := self.open_diffs.get(review.number):
             diff.original = review.original
 
     def show_visits(self, window: int, visits: Sequence[Visit]) -> None:
@@ -291,13 +297,13 @@ class MemoryEditor:
 
     async def review_text(self, review: Review) -> str | None:
         await self.idle()
-        diff = self.diffs.get(review.number)
+        diff = self.open_diffs.get(review.number)
         return diff.text if diff else None
 
     async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
-        closed = [review.number for review in reviews if review.number not in self.diffs]
+        closed = [review.number for review in reviews if review.number not in self.open_diffs]
         for review in reviews:
-            if diff := self.diffs.get(review.number):
+            if diff := self.open_diffs.get(review.number):
                 diff.review, review.views = review, None
         return closed
 
@@ -306,18 +312,15 @@ class MemoryEditor:
 
     def leave(self) -> None:
         """The package is unloaded: its diffs stay on the screen."""
-        for diff in self.diffs.values():
+        for diff in self.open_diffs.values():
             diff.review.views = {"there": True}
 
     def refuse_answer(self, review: Review) -> None:
         self.refused.append(review.number)
 
     def dismiss_review(self, review: Review) -> None:
-        self.diffs.pop(review.number, None)
+        self.open_diffs.pop(review.number, None)
         self.dismissed.append(review.number)
-
-    def orphan_review(self, review: Review) -> None:
-        self.orphaned.append(review.number)
 
     def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
         self.kept.append((window, title, text, why))

@@ -67,7 +67,7 @@ def test_an_open_diff_is_accepted_after_a_reload_with_the_edits_from_before(star
     stream = cli.listen()
     running.accept(path)
     assert stream.skip_to("ide/diffAccepted") == {"filePath": path, "content": "mine\r\n"}
-    assert running.editor.diffs == {}
+    assert running.editor.open_diffs == {}
     assert len(running.editor.seen) == 1
 
 
@@ -91,7 +91,7 @@ def test_the_cli_closes_or_replaces_its_diffs_after_a_reload(start: Start, proje
     running = reload(running, start)
     assert cli.close_diff(one) == {"content": "mine\n"}
     cli.open_diff(other, "newer\n")
-    until(lambda: [diff.text for diff in list(running.editor.diffs.values())] == ["newer\n"])
+    until(lambda: [diff.text for diff in list(running.editor.open_diffs.values())] == ["newer\n"])
     assert [text for _, _, text, _ in running.editor.kept] == ["mine\n", "mine\n"]
 
 
@@ -119,7 +119,7 @@ def test_a_proposal_that_was_not_on_the_screen_yet_is_shown_by_the_next_instance
     cli, _ = running.listening()
     cli.open_diff(path, "new\n")
     running.diff(path)
-    running.editor.diffs.clear()  # its text was not complete
+    running.editor.open_diffs.clear()  # its text was not complete
     assert running.thread.stop(LIMIT, hand_over=True)
     running = start()
     assert running.diff(path).text == "new\n"
@@ -131,7 +131,7 @@ def test_a_diff_whose_tab_was_closed_in_between_is_rejected(start: Start, projec
     cli.open_diff(path, "new\n")
     running.diff(path)
     unload(running)
-    running.editor.diffs.clear()
+    running.editor.open_diffs.clear()
     start()
     assert cli.listen().skip_to("ide/diffRejected") == {"filePath": path}
 
@@ -421,10 +421,10 @@ def over_a_reload(
 
 def test_the_diff_of_a_permission_stays_until_the_chat_asks_again_and_is_its_vote_then() -> None:
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        [diff] = editor.diffs.values()
+        [diff] = editor.open_diffs.values()
         diff.text = "mine\n"
         review = reviews.open(chat := Chat(), "/none/a", "new\n", REQUEST)
-        assert editor.diffs[review.number] is diff
+        assert editor.open_diffs[review.number] is diff
         reviews.accept(review.number, diff.text)
         assert chat.heard == ["mine\n"]
         assert list(reviews) == []
@@ -439,7 +439,7 @@ def test_a_permission_that_is_answered_before_the_chat_asks_again_is_voted_on_th
         reviews.open(chat := Chat(), "/none/a", "new\n", REQUEST)
         assert chat.heard == [None]
         assert list(reviews) == []
-        assert editor.diffs == {}
+        assert editor.open_diffs == {}
 
     over_a_reload(test)
 
@@ -459,10 +459,10 @@ def test_a_permission_that_no_chat_asks_for_again_closes_and_its_edits_are_kept(
     monkeypatch.setattr(review_module, "CLAIM_LIMIT", 0.05)
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        [diff] = editor.diffs.values()
+        [diff] = editor.open_diffs.values()
         diff.text = "mine\n"
         async with asyncio.timeout(LIMIT):
-            while editor.diffs or not editor.kept:  # noqa: ASYNC110 - nothing tells of it
+            while editor.open_diffs or not editor.kept:  # noqa: ASYNC110 - nothing tells of it
                 await asyncio.sleep(0.01)
         assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
 
@@ -480,7 +480,7 @@ def test_a_reload_just_after_the_views_were_taken_up_loses_none_of_them() -> Non
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
         [left] = reviews.leave().values()
-        again = reviews_in(hasty := Hasty(diffs=editor.diffs), lambda work: work.close())
+        again = reviews_in(hasty := Hasty(open_diffs=editor.open_diffs), lambda work: work.close())
         again.inherit(left, lambda one: Unclaimed(WindowId(1), one["cli"]))
         await again.take_up()
         [[one]] = again.leave().values()

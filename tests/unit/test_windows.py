@@ -100,7 +100,7 @@ def test_a_window_that_closes_rejects_its_diffs_and_ends_its_sessions_cleanly(
     path = str(project / "a.txt")
     for cli in (first, second):
         cli.open_diff(path, "new\n")
-    until(lambda: len(running.editor.diffs) == 2)
+    until(lambda: len(running.editor.open_diffs) == 2)
     running.close_window(WindowId(2))
     assert [message["params"] for message in second_stream] == [{"filePath": path}]
     assert [file.name for file in lock_folder.iterdir()] == [f"{first.port}.lock"]

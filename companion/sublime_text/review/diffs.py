@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +12,10 @@ import sublime
 
 from ...chats.transcript.plain import flat
 from ...ids import WindowId
+from ...visits import Visit
+from ..bridge import UiBridge, asked, posted
 from ..buffers import text_of
+from ..follow import Following
 from ..keys import KEYS
 from ..notices import NOTICES
 from ..own_views import SIDES, VIEWS
@@ -20,7 +24,7 @@ from ..windows import Focus, FocusBefore, GroupContents, find_window, is_in_pane
 from .answers import LONGEST_NAME, SETTLED, Answers, accepted, follow, keep_edits
 from .change_actions import ChangeActions
 from .diff_view import DiffView
-from .leftovers import LeftViews, clear
+from .leftovers import LeftViews, abandon, clear, keep_unwritten
 from .navigation import make_edits
 
 if TYPE_CHECKING:
@@ -70,14 +74,16 @@ class AwaitedDiffs:
 
 
 class Diffs:
-    """Opens and closes diffs, and knows which one a view belongs to. Used on the UI thread only.
+    """Opens and closes diffs, and knows which one a view belongs to. Used on the UI thread, but for `DiffViews`.
 
     `tell` runs a function with the reviews on the companion thread, which decides alone.
     """
 
     def __init__(
         self,
+        bridge: UiBridge,
         focus: Focus,
+        following: Following,
         tell: Callable[[Callable[[Reviews], object]], None],
         setting: Callable[[sublime.Window, str], Any],
         *,
@@ -89,9 +95,11 @@ class Diffs:
 
         `changed` is called when the diffs of a window are others, or what is known of one.
 
-        `is_reload` says whether there was an instance before this one, so that `take_up` follows.
+        `is_reload` says whether there was an instance before this one, so that `take_up_reviews` follows.
         """
+        self.bridge = bridge
         self._focus = focus
+        self._following = following
         self._tell = tell
         self._setting = setting
         self._changed = changed
@@ -102,11 +110,9 @@ class Diffs:
         self.awaited = AwaitedDiffs(is_reload)
         self.answers = Answers(tell, self.in_window, self.show, accepted)
 
-    def open(self, review: Review, marks: Marks | None) -> None:
-        """Show a review in its session's window, in a tab at once if no other one has a tab there.
-
-        Else it waits until the person goes to it, or until the one before is answered.
-        """
+    @asked(waits=True)
+    def show_review(self, review: Review, marks: Marks | None) -> None:
+        # In a tab at once if no other diff has one there; else when the person goes to it, or the one before is over.
         window = find_window(review.owner.window)
         if window is None:
             self._tell(lambda reviews: reviews.reject(review.number))
@@ -114,6 +120,8 @@ class Diffs:
         diff = self._begin(window, review, marks)
         if not any(other.is_open for other in self.in_window(window)):
             self._open_by_itself(diff)
+        if review.is_here:
+            self._following.visited(window, [Visit(review.file_path, None, review.owner.cli, "proposal")])
 
     def _open_by_itself(self, diff: DiffView) -> None:
         """Open the tab of a diff. The focus stays where it is, and the view that has it stays beside the proposal."""
@@ -153,25 +161,25 @@ class Diffs:
             return wanted
         return "side_by_side" if is_alone and _columns(window, group) >= 2 * SIDE_COLUMNS else "inline"
 
-    def text(self, review: Review) -> str | None:
-        """The text of a review's proposal, or None if it isn't open."""
+    @asked(waits=True)
+    def review_text(self, review: Review) -> str | None:
         diff = self._open.get(review.number)
         return diff.text() if diff else None
 
+    @posted
     def show_marks(self, review: Review, marks: Marks, version: int) -> None:
-        """Mark the changes of a proposal, unless it has been edited since."""
         diff = self._open.get(review.number)
         if diff and diff.is_open and diff.proposal.is_valid() and diff.proposal.change_count() == version:
             diff.show_marks(marks)
             self._changed(diff.window)
 
-    def apply(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
-        """The companion has computed the edits of a command on changes."""
+    @posted
+    def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
         if diff := self._open.get(review.number):
             self.actions(diff).answered(edits, version)
 
+    @asked(waits=True)
     def edit_text(self, review: Review, edits: Sequence[TextEdit], text: str) -> bool:
-        """Make edits of a proposal if its view has this very text. Returns whether it has."""
         diff = self._open.get(review.number)
         if not diff or not diff.is_open or not diff.proposal.is_valid() or text_of(diff.proposal) != text:
             return False
@@ -188,8 +196,8 @@ class Diffs:
         else:
             then()
 
-    def close(self, review: Review) -> None:
-        """A review has its outcome: close its views and restore the focus, or go on to the next diff."""
+    @posted
+    def dismiss_review(self, review: Review) -> None:
         if (diff := self._open.get(review.number)) is None:
             return
         order = self.in_window(diff.window)
@@ -247,19 +255,19 @@ class Diffs:
         diff.show(view if view and is_visible(view) and diff.window.get_view_index(view)[0] == diff.group else None)
         after.restore()
 
-    def answer_refused(self, review: Review) -> None:
-        """The companion has refused an answer: the diff waits for another one."""
+    @posted
+    def refuse_answer(self, review: Review) -> None:
         if diff := self._open.get(review.number):
             diff.attention.is_answered = False
 
+    @posted
     def update_header(self, review: Review) -> None:
-        """Something has changed that the header of a diff says."""
         if diff := self._open.get(review.number):
             diff.show_headers()
             self._changed(diff.window)
 
-    def reload(self, review: Review) -> None:
-        """The file on disk was read again."""
+    @posted
+    def reload_review(self, review: Review) -> None:
         if diff := self._open.get(review.number):
             diff.reload()
             self.actions(diff).compare()
@@ -464,11 +472,11 @@ class Diffs:
         return left
 
     def inherit(self, left: Mapping[str, Any]) -> None:
-        """Keep what the previous instance has left besides the diffs, which come with `take_up`."""
+        """Keep what the previous instance has left besides the diffs, which come with `take_up_reviews`."""
         self.answers.rejected.take_up(left.get("rejected", ()))
 
-    def take_up(self, reviews: Sequence[Review]) -> list[ReviewId]:
-        """Go on with diffs that the previous instance has left. Returns those whose views were closed meanwhile."""
+    @asked(waits=True)
+    def take_up_reviews(self, reviews: Sequence[Review]) -> list[ReviewId]:
         closed: list[ReviewId] = []
         try:
             for review in reviews:
@@ -483,6 +491,13 @@ class Diffs:
         finally:  # whatever happens, other diffs are answered
             self.awaited.known()
         return closed
+
+    @staticmethod
+    def abandon_reviews(left: Sequence[Mapping[str, Any]]) -> None:
+        """As `DiffViews` has it."""
+        sublime.set_timeout(lambda: abandon(left))  # the bridge is closed by now
+        # A disk that hangs must not hold up whoever waits for an answer.
+        threading.Thread(target=keep_unwritten, args=(left,), name="qwen-companion-kept", daemon=True).start()
 
     def _take_up(self, review: Review) -> bool:
         """Go on with a diff; False if its views were closed meanwhile."""

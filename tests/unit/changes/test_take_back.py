@@ -222,13 +222,13 @@ async def test_a_save_does_not_stand_before_a_keep(work: Work):
 async def opened(work: Work, name: str, proposed: str) -> Review:
     """A proposal is on the screen."""
     review = work.reviews.open(Unclaimed(WINDOW, "Agent"), str(work.path / name), proposed)
-    await work.until(lambda: review.number in work.editor.diffs)
+    await work.until(lambda: review.number in work.editor.open_diffs)
     return review
 
 
 async def reverted(work: Work, review: Review, line: int) -> None:
     """*Undo Change* at a line of a proposal."""
-    diff = work.editor.diffs[review.number]
+    diff = work.editor.open_diffs[review.number]
     before = diff.text
     work.reviews.texts.edit(review.number, Target("undo", ((line, line),)), before, diff.version)
     await work.until(lambda: diff.text != before)
@@ -239,7 +239,7 @@ async def test_a_revert_in_a_proposal_is_taken_back_in_the_order_of_the_decision
     """Of two agents that propose the same file, too."""
     await work.begun()
     first, second = await opened(work, "a.py", AGENTS), await opened(work, "a.py", AGENTS)
-    text = lambda review: work.editor.diffs[review.number].text  # noqa: E731
+    text = lambda review: work.editor.open_diffs[review.number].text  # noqa: E731
     await reverted(work, second, 2)
     await reverted(work, first, 2)
     (work.path / "b.py").write_text("agent\n")
@@ -263,7 +263,7 @@ async def test_a_revert_in_a_proposal_is_taken_back_in_the_order_of_the_decision
 
 async def test_what_the_person_has_typed_there_since_a_revert_stays(work: Work):
     review = await opened(work, "a.py", AGENTS)
-    diff = work.editor.diffs[review.number]
+    diff = work.editor.open_diffs[review.number]
     await reverted(work, review, 2)
     diff.text = mine = diff.text.replace("line 3\n", "line 3, mine\n")
     work.decisions.take_back(WINDOW)
@@ -276,7 +276,7 @@ async def test_what_the_person_has_typed_there_since_a_revert_stays(work: Work):
 
 async def test_a_revert_is_computed_again_if_the_person_types_meanwhile(work: Work, monkeypatch: pytest.MonkeyPatch):
     review = await opened(work, "a.py", AGENTS)
-    diff = work.editor.diffs[review.number]
+    diff = work.editor.open_diffs[review.number]
     await reverted(work, review, 2)
     edit_text = work.editor.edit_text
 
@@ -298,7 +298,7 @@ async def test_of_reverts_in_a_large_text_the_latest_are_kept(work: Work, monkey
     await reverted(work, review, 19)
     assert [each.after for each in review.reverts] == [LINES]
     work.decisions.take_back(WINDOW)
-    await work.until(lambda: work.editor.diffs[review.number].text == HALF)
+    await work.until(lambda: work.editor.open_diffs[review.number].text == HALF)
 
 
 @pytest.mark.parametrize("what", ["restored", "undone", "withdrawn", "replaced"])
@@ -310,7 +310,7 @@ async def test_a_revert_that_is_not_there_any_more_is_no_decision(work: Work, wh
     await work.until(lambda: not work.rows)
     review = await opened(work, "a.py", AGENTS)
     await reverted(work, review, 2)
-    diff = work.editor.diffs[review.number]
+    diff = work.editor.open_diffs[review.number]
     if what == "restored":
         await reverted(work, review, 2)
         assert diff.text == AGENTS

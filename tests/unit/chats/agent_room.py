@@ -104,8 +104,8 @@ class Room:
         await until(lambda: text in self.text)
 
     async def diff(self) -> Diff:
-        await until(lambda: self.editor.diffs)
-        [diff] = self.editor.diffs.values()
+        await until(lambda: self.editor.open_diffs)
+        [diff] = self.editor.open_diffs.values()
         return diff
 
     def say(self, words: str) -> None:

@@ -185,8 +185,8 @@ class Room:
 
     async def diff(self, count: int = 1) -> list[Diff]:
         """Wait until `count` diffs are on the screen, and return them."""
-        await until(lambda: len(self.editor.diffs) == count)
-        return list(self.editor.diffs.values())
+        await until(lambda: len(self.editor.open_diffs) == count)
+        return list(self.editor.open_diffs.values())
 
 
 @contextlib.asynccontextmanager

@@ -391,8 +391,8 @@ async def test_two_pieces_of_one_file_that_fit_nowhere_can_not_be_edited_against
     path.write_text("one\n")
     async with chatting(project, AgentCommand("Scripted", tuple(scripted(TWO_PIECES, tmp_path)))) as room:
         room.say(str(path))
-        await until(lambda: len(room.editor.diffs) == 2)
-        assert [diff.review.is_editable for diff in room.editor.diffs.values()] == [False, False]
+        await until(lambda: len(room.editor.open_diffs) == 2)
+        assert [diff.review.is_editable for diff in room.editor.open_diffs.values()] == [False, False]
 
 
 async def test_a_chat_knows_what_its_agent_can_not_do(room: Room) -> None:

@@ -42,7 +42,7 @@ async def test_accepting_the_diff_allows_it_once(room: Room, project: Path) -> N
     room.reviews.accept(diff.review.number, "whatever the view holds")
     await room.asked("POST /session/s/permission/r")
     assert votes(room) == ["once"]
-    assert room.editor.diffs == {}
+    assert room.editor.open_diffs == {}
     resolve(room.stream, 2, "once", "c")
     await until(lambda: not room.render.status.permissions)
     assert room.editor.mentioned == []
@@ -143,7 +143,7 @@ async def test_the_first_rejection_of_several_counts(room: Room, project: Path) 
     room.reviews.reject(first.review.number)
     await room.asked("POST /session/s/permission/r")
     assert votes(room) == ["no"]
-    assert room.editor.diffs == {}
+    assert room.editor.open_diffs == {}
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ async def test_what_is_answered_elsewhere_closes_the_diff_and_is_told(
     resolve(room.stream, 2, option, "another")
     await until(lambda: room.editor.mentioned)
     assert room.editor.mentioned == [(message, 1)]
-    assert room.editor.diffs == {}
+    assert room.editor.open_diffs == {}
     assert votes(room) == []
 
 
@@ -172,7 +172,7 @@ async def test_what_is_answered_in_the_chat_closes_the_diff_without_a_word(room:
     room.chats.vote(CHAT, "r", "always")
     await room.asked("POST /session/s/permission/r")
     resolve(room.stream, 2, "always", "c")
-    await until(lambda: not room.editor.diffs)
+    await until(lambda: not room.editor.open_diffs)
     assert room.editor.mentioned == []
     assert votes(room) == ["always"]
 
@@ -197,7 +197,7 @@ async def test_what_the_history_doesnt_know_is_asked_no_more(room: Room, project
     room.stream.send("state_resync_required", reason="ring_evicted")
     await until(lambda: room.editor.mentioned)
     assert room.editor.mentioned == [("“Writing” is not asked any more.", 1)]
-    assert room.editor.diffs == {}
+    assert room.editor.open_diffs == {}
 
 
 async def test_a_vote_that_cant_be_sent_is_said_and_the_diff_comes_back(room: Room, project: Path) -> None:
@@ -213,7 +213,7 @@ async def test_a_vote_that_cant_be_sent_is_said_and_the_diff_comes_back(room: Ro
     room.reviews.accept(again.review.number, "new\n")
     await until(lambda: room.editor.mentioned)
     assert room.editor.mentioned == [("This question has been answered already.", 1)]
-    assert room.editor.diffs == {}
+    assert room.editor.open_diffs == {}
 
 
 async def test_the_diff_stays_while_the_connection_is_lost(room: Room, project: Path) -> None:
@@ -221,7 +221,7 @@ async def test_the_diff_stays_while_the_connection_is_lost(room: Room, project: 
     [diff] = await room.diff()
     room.stream.cut()
     await room.live()
-    assert room.editor.diffs == {diff.review.number: diff}
+    assert room.editor.open_diffs == {diff.review.number: diff}
     assert votes(room) == []
 
 
@@ -230,7 +230,7 @@ async def test_the_end_of_the_chat_answers_nothing(room: Room, project: Path, en
     ask(room.stream, 1, (str(project / "a.py"), "", "new\n"))
     await room.diff()
     getattr(room.chats, end)(1)
-    await until(lambda: not room.editor.diffs)
+    await until(lambda: not room.editor.open_diffs)
     await room.asked("POST /session/s/detach")
     assert votes(room) == []
 
@@ -240,7 +240,7 @@ async def test_a_stop_answers_nothing(room: Room, project: Path) -> None:
     await room.diff()
     room.chats.dismiss()
     room.reviews.reject_all()
-    assert room.editor.diffs == {}
+    assert room.editor.open_diffs == {}
     await room.chats.stop(hand_over=False)
     assert votes(room) == []
 

@@ -197,16 +197,16 @@ async def test_the_diff_of_a_question_stays_and_its_answer_reaches_the_agent(
 ) -> None:
     """The chat asks again after the reload, and goes on with the diff from before instead of showing another one."""
     there.room.say("change")
-    await until(lambda: there.room.editor.diffs)
+    await until(lambda: there.room.editor.open_diffs)
     before, reviews = there.room.editor, there.room.reviews
     reviews.leaving()
     before.leave()
     await there.unload()
     there.room = there.begin()
-    there.room.editor.diffs = before.diffs
+    there.room.editor.open_diffs = before.open_diffs
     there.room.reviews.inherit(reviews.leave()[WindowId(1)], lambda one: Unclaimed(WindowId(1), one["cli"]))
     await there.room.reviews.take_up()
-    [(number, diff)] = there.room.editor.diffs.items()
+    [(number, diff)] = there.room.editor.open_diffs.items()
     if is_answered_between:
         there.room.reviews.accept(number, diff.text)
     there.room.chats.inherit(there.left, {WindowId(1): None})
@@ -217,7 +217,7 @@ async def test_the_diff_of_a_question_stays_and_its_answer_reaches_the_agent(
         there.room.reviews.accept(number, diff.text)
     await there.room.shows('"optionId": "yes"')
     await there.room.shows("End.")
-    assert there.room.editor.diffs == {}
+    assert there.room.editor.open_diffs == {}
 
 
 async def test_a_terminal_runs_on_with_what_it_has_printed(there: Reloads) -> None:

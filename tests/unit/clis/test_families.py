@@ -162,8 +162,8 @@ def test_the_name_of_a_cli_comes_from_its_token(running: Running, tmp_path: Path
         assert running.diff(path).review.owner.cli == "Gemini CLI"
         with running.cli() as other:
             other.connect().open_diff(path, "newer\n")
-            until(lambda: len(running.editor.diffs) == 2)
-            names = sorted(diff.review.owner.cli for diff in running.editor.diffs.values())
+            until(lambda: len(running.editor.open_diffs) == 2)
+            names = sorted(diff.review.owner.cli for diff in running.editor.open_diffs.values())
             assert names == ["Gemini CLI", "Qwen Code"]
 
 
@@ -182,8 +182,8 @@ def test_two_families_with_a_diff_of_one_file_get_their_own_outcome(running: Run
     with gemini(running) as cli:
         cli.open_diff(path, "of Gemini\n")
         qwen.open_diff(path, "of Qwen\n")
-        until(lambda: len(running.editor.diffs) == 2)
-        number = next(n for n, diff in running.editor.diffs.items() if diff.review.owner.cli == "Qwen Code")
+        until(lambda: len(running.editor.open_diffs) == 2)
+        number = next(n for n, diff in running.editor.open_diffs.items() if diff.review.owner.cli == "Qwen Code")
         running.do(lambda companion: companion.reviews.reject(number))
         assert of_qwen.skip_to("ide/diffRejected") == {"filePath": path}
         assert running.diff(path).review.owner.cli == "Gemini CLI"

@@ -107,7 +107,7 @@ def test_rejecting_is_told_and_closes_the_diff(running: Running, cli: Cli, strea
     cli.open_diff(path, "new\n")
     running.reject(path)
     assert stream.take("ide/diffRejected") == {"filePath": path}
-    assert running.editor.diffs == {}
+    assert running.editor.open_diffs == {}
 
 
 def test_an_outcome_goes_to_the_session_that_asked_and_to_no_other(running: Running, path: str):
@@ -116,7 +116,7 @@ def test_an_outcome_goes_to_the_session_that_asked_and_to_no_other(running: Runn
     first.open_diff(path, "first\n")
     number = running.diff(path).review.number
     second.open_diff(path, "second\n")
-    until(lambda: len(running.editor.diffs) == 2)
+    until(lambda: len(running.editor.open_diffs) == 2)
     running.do(lambda companion: companion.reviews.reject(number))
     assert first_stream.take("ide/diffRejected")
     running.accept(path)
@@ -131,7 +131,7 @@ def test_closing_returns_the_text_as_json_and_notifies_nobody(running: Running, 
     cli.open_diff(path, "new\r\n")
     running.diff(path)
     assert cli.close_diff(path) == {"content": "new\r\n"}
-    assert running.editor.diffs == {}
+    assert running.editor.open_diffs == {}
     assert running.editor.kept == []
     running.focus(1, path)
     stream.take("ide/contextUpdate")
@@ -168,7 +168,7 @@ def test_a_newer_proposal_takes_the_place_of_the_older_one(running: Running, cli
     first = running.diff(path)
     first.text = "mine\n"
     cli.open_diff(path, "second\n")
-    until(lambda: [diff.text for diff in list(running.editor.diffs.values())] == ["second\n"])
+    until(lambda: [diff.text for diff in list(running.editor.open_diffs.values())] == ["second\n"])
     assert [text for _, _, text, _ in running.editor.kept] == ["mine\n"]
     running.do(lambda companion: companion.reviews.accept(first.review.number, "mine\n"))
     running.accept(path)
@@ -235,7 +235,7 @@ def test_bad_arguments_are_an_error_of_that_call_and_change_nothing(
     [block] = result["content"]
     assert named in block["text"]
     assert "secret" not in block["text"]
-    assert list(running.editor.diffs.values()) == [shown]
+    assert list(running.editor.open_diffs.values()) == [shown]
     running.accept(path)
     assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "new\n"}
 
@@ -393,7 +393,7 @@ class TestChanges:
         running.do(lambda companion: companion.reviews.texts.compare(number, "", 0))
         running.do(lambda companion: companion.reviews.texts.edit(number, Target("revert", ((0, 0),)), "", 0))
         running.do(lambda companion: companion.reviews.texts.edit(number, Target("restore", ((0, 0),)), "", 0))
-        assert running.editor.diffs == {}
+        assert running.editor.open_diffs == {}
 
     @pytest.mark.parametrize("settings", [Settings(max_marked_characters=5), Settings(max_marked_lines=2)])
     def test_a_large_text_has_no_marks(self, start: Callable[..., Running], path: str, settings: Settings):

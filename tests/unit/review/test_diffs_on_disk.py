@@ -91,7 +91,7 @@ class TestOnDisk:
         Path(path).write_bytes(b"new\n")
         assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "new\n"}
         assert [text for _, _, text, _ in until(lambda: running.editor.kept)] == ["mine\n"]
-        until(lambda: not running.editor.diffs)
+        until(lambda: not running.editor.open_diffs)
 
     def test_a_file_that_changes_while_its_diff_is_open_is_warned_of(self, running: Running, cli: Cli, path: str):
         """The left side is no longer what is there."""

@@ -168,7 +168,7 @@ class Orders(RuleBasedStateMachine):
     @rule()
     def everything_is_settled(self):
         self.settle_tasks()
-        assert self.editor.diffs.keys() == {expected.review.number for expected in self.open_ones.values()}
+        assert self.editor.open_diffs.keys() == {expected.review.number for expected in self.open_ones.values()}
 
     def settled(self, expected: Expected, content: str | None) -> None:
         owner, path = expected.review.owner, expected.review.file_path
@@ -280,7 +280,7 @@ async def test_edits_that_a_cli_takes_as_the_answer_are_not_kept_as_well(
     owner, path = Listener(WindowId(1), cli), str(tmp_path / "a.txt")
     review = reviews.open(owner, path, "new\n")
     await settle()
-    editor.diffs[review.number].text = "mine\n"
+    editor.open_diffs[review.number].text = "mine\n"
     assert await reviews.close(owner, path, is_answered=is_answered) == "mine\n"
     assert [text for _, _, text, _ in editor.kept] == kept
 
@@ -326,13 +326,13 @@ async def test_a_busy_editor_closes_a_diff_that_was_answered_in_the_terminal_as_
     owner = Listener(WindowId(1), "Gemini CLI")
     review = reviews.open(owner, str(tmp_path / "a.txt"), "new\n")
     await settle()
-    editor.diffs[review.number].text = "mine\n"
+    editor.open_diffs[review.number].text = "mine\n"
     editor.is_busy = True
     assert await reviews.close(owner, review.file_path, is_answered=True) == "new\n"
-    assert editor.diffs
+    assert editor.open_diffs
     editor.is_busy = False
     await settle()
-    assert editor.diffs == {}
+    assert editor.open_diffs == {}
     assert [text for _, _, text, _ in editor.kept] == ["mine\n"]
     assert owner.heard == []
 
@@ -345,7 +345,7 @@ async def test_a_busy_editor_closes_a_diff_that_was_superseded_as_soon_as_it_is_
     owner, path = Listener(WindowId(1)), str(tmp_path / "a.txt")
     first = reviews.open(owner, path, "first\n")
     await settle()
-    editor.diffs[first.number].text = "mine\n"
+    editor.open_diffs[first.number].text = "mine\n"
     editor.is_busy = True
     reviews.open(owner, path, "second\n")
     await asyncio.sleep(0.05)
@@ -369,7 +369,7 @@ async def test_a_close_whose_caller_has_gone_still_closes_the_diff(
     editor.is_busy = False
     await asyncio.gather(closing, return_exceptions=True)
     await settle()
-    assert editor.diffs == {}
+    assert editor.open_diffs == {}
 
 
 @pytest.mark.parametrize("why", ["empty", "orphaned"])
@@ -385,7 +385,7 @@ async def test_an_answer_that_is_refused_is_no_answer(
     reviews.accept(review.number, "" if why == "empty" else "new\n")
     assert (editor.refused, review.outcome) == ([review.number], "")
     reviews.reject(review.number)
-    assert (review.outcome, editor.diffs) == ("rejected", {})
+    assert (review.outcome, editor.open_diffs) == ("rejected", {})
 
 
 async def test_a_text_of_which_the_byte_order_mark_is_left_is_accepted(
@@ -468,7 +468,7 @@ async def test_the_same_text_in_another_encoding_is_not_accepted_unseen(
     await settle()
     os.utime(path, ns=(0, 0))
     await reviews.look()
-    assert (owner.heard, list(reviews), len(editor.diffs)) == ([], [review], 1)
+    assert (owner.heard, list(reviews), len(editor.open_diffs)) == ([], [review], 1)
 
 
 async def test_an_accepted_text_is_kept_though_something_has_touched_the_file(

@@ -272,7 +272,7 @@ def test_the_problems_that_an_accepted_change_makes_come_with_the_next_answer(ru
     running.editor.tabs_shown = [Tab(file)]
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(lambda: agent.tool("openDiff", filePath=file, newContent="\nx = z\n"))
-        until(lambda: running.editor.diffs)
+        until(lambda: running.editor.open_diffs)
         until(lambda: running.do(lambda companion: _looked(companion, file)))
         running.editor.awaited = {file}
         running.accept(file)
@@ -299,7 +299,7 @@ def test_only_what_is_wrong_in_a_new_file_is_new_where_nobody_looked_before(
     path = str(Path(file).with_name(name))
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(lambda: agent.tool("openDiff", filePath=path, newContent="x = z\n"))
-        until(lambda: running.editor.diffs)
+        until(lambda: running.editor.open_diffs)
         until(lambda: running.do(lambda companion: _looked(companion, path)))
         running.accept(path)
         answer.result()
@@ -313,7 +313,7 @@ def test_new_problems_can_be_switched_off(running: Running, agent: Cli, file: st
     configure(running, agents_new_problems=False)
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(lambda: agent.tool("openDiff", filePath=file, newContent="x\n"))
-        until(lambda: running.editor.diffs)
+        until(lambda: running.editor.open_diffs)
         running.accept(file)
         answer.result()
     running.editor.problems[file] = [row(1, "new")]
@@ -334,7 +334,7 @@ def test_a_cli_reaches_the_tools_only_if_the_person_wants_it(running: Running, a
         assert call(model, "getDiagnostics")["total"] == 1
         with ThreadPoolExecutor(1) as pool:
             answer = pool.submit(lambda: model.tool("openDiff", filePath=file, newContent="x\n"))
-            until(lambda: running.editor.diffs)
+            until(lambda: running.editor.open_diffs)
             assert running.diff(file).review.owner.cli == "Claude Code (MCP)"
             running.reject(file)
             assert answer.result()["result"]["structuredContent"] == {"outcome": "rejected"}
@@ -369,7 +369,7 @@ def test_a_change_that_a_cli_has_proposed_itself_is_told_to_its_model(running: R
         model.connect()
         cli.connect()
         cli.tool("openDiff", filePath=file, newContent="x = z\n")
-        until(lambda: running.editor.diffs)
+        until(lambda: running.editor.open_diffs)
         until(lambda: running.do(lambda companion: _looked(companion, file)))
         running.accept(file)
         Path(file).write_text("x = z\n")
@@ -395,7 +395,7 @@ def test_the_two_ways_in_do_not_mix(running: Running, agent: Cli):
 def test_a_call_that_is_cancelled_ends_and_its_diff_stays(running: Running, agent: Cli, file: str):
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(lambda: agent.tool("openDiff", filePath=file, newContent="x\n"))
-        diff = until(lambda: next(iter(running.editor.diffs.values()), None))
+        diff = until(lambda: next(iter(running.editor.open_diffs.values()), None))
         assert diff
 
         def calls(companion: Any) -> list[list[int | str]]:
@@ -408,7 +408,7 @@ def test_a_call_that_is_cancelled_ends_and_its_diff_stays(running: Running, agen
             assert other.send("POST", "/mcp", message).status_code == 202
         assert answer.result()["result"]["isError"]
     until(lambda: diff.review.orphaned)
-    assert running.editor.diffs
+    assert running.editor.open_diffs
 
 
 def test_the_page_of_users_lists_the_tools_with_what_they_take(agent: Cli, root: Path):

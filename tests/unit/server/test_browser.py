@@ -160,7 +160,7 @@ def test_a_page_learns_nothing_and_does_nothing(running: Running, site: Site, na
     answered = {one: found for one, found in tried.items() if found not in ("failed", "failed: TypeError", "sent")}
     # An opaque answer tells a page only that something listens.
     assert answered == {"no-cors": "opaque 0 "}
-    assert not running.editor.diffs
+    assert not running.editor.open_diffs
     assert cli.tools() == {"openDiff", "closeDiff"}
 
 

@@ -130,7 +130,7 @@ def test_two_clients_of_one_file_get_each_their_own_outcome(running: Running, co
     first.call("openDiff", filePath=path, newContent="first\n")
     number = running.diff(path).review.number
     second.call("openDiff", filePath=path, newContent="second\n")
-    until(lambda: len(running.editor.diffs) == 2)
+    until(lambda: len(running.editor.open_diffs) == 2)
     running.do(lambda companion: companion.reviews.reject(number))
     running.accept(path)
     assert first.heard("ide/diffRejected") == [{"filePath": path}]
@@ -146,4 +146,4 @@ def test_a_client_that_closes_ends_its_session(running: Running, connect: Connec
         number = running.diff(path).review.number
     until(lambda: running.editor.orphaned == [number])
     assert running.sessions() == set()
-    assert path in {diff.review.file_path for diff in running.editor.diffs.values()}
+    assert path in {diff.review.file_path for diff in running.editor.open_diffs.values()}

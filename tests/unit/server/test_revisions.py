@@ -78,5 +78,5 @@ def test_what_comes_without_a_handshake_is_refused_and_the_client_may_shake_hand
     answer = cli.send(body={"jsonrpc": "2.0", **message}, mcp_protocol_version=version, mcp_method="server/discover")
     assert 400 <= answer.status_code < 500
     assert "result" not in answer.json()
-    assert (running.sessions(), running.editor.diffs) == (set(), {})
+    assert (running.sessions(), running.editor.open_diffs) == (set(), {})
     assert cli.initialize()["protocolVersion"] == "2025-11-25"

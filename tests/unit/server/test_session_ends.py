@@ -43,14 +43,14 @@ class TestEnd:
         stream.close()
         until(lambda: not running.sessions())
         until(lambda: running.editor.orphaned == [diff.review.number])
-        assert running.editor.diffs
+        assert running.editor.open_diffs
         assert cli.ask("tools/list").status_code == 404
         assert cli.get().status_code == 404
         running.do(lambda companion: companion.reviews.accept(diff.review.number, "new\n"))
         assert ("Qwen Code has disconnected and can't write a.txt.", 1) in running.editor.said
-        assert running.editor.diffs
+        assert running.editor.open_diffs
         running.do(lambda companion: companion.reviews.reject(diff.review.number))
-        assert not running.editor.diffs
+        assert not running.editor.open_diffs
 
     def test_a_session_that_never_listens_ends(self, running: Running, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", SHORT)
@@ -66,11 +66,11 @@ class TestEnd:
         monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", SHORT)
         gone.open_diff(files[0], "new\n")
         here.open_diff(files[0], "new\n")
-        until(lambda: len(running.editor.diffs) == 2)
+        until(lambda: len(running.editor.open_diffs) == 2)
         gone_stream.close()
         until(lambda: running.sessions() == {here.session})
         [number] = until(lambda: running.editor.orphaned)
-        [mine] = running.editor.diffs.keys() - {number}
+        [mine] = running.editor.open_diffs.keys() - {number}
         running.do(lambda companion: companion.reviews.accept(mine, "new\n"))
         assert stream.take("ide/diffAccepted")["filePath"] == files[0]
 
@@ -210,14 +210,14 @@ class TestStop:
         paths = [str(project / f"{i}.txt") for i in range(count)]
         for path in paths:
             cli.open_diff(path, "x" * 10_000)
-        until(lambda: len(running.editor.diffs) == count)
+        until(lambda: len(running.editor.open_diffs) == count)
         stopping = threading.Thread(target=running.thread.stop, args=(20,))
         stopping.start()
         told = list(stream)
         stopping.join()
         assert [message["params"] for message in told] == [{"filePath": path} for path in paths]
         assert {message["method"] for message in told} == {"ide/diffRejected"}
-        assert running.editor.diffs == {}
+        assert running.editor.open_diffs == {}
 
     def test_files_and_variables_and_the_thread_are_gone(
         self, running: Running, lock_folder: Path, published_folder: Path
@@ -246,4 +246,4 @@ class TestStop:
         cli.open_diff(files[0], "new\n")
         running.diff(files[0])
         assert running.thread.stop(20)
-        assert running.editor.diffs == {}
+        assert running.editor.open_diffs == {}

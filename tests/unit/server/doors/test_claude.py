@@ -200,7 +200,7 @@ def test_every_other_end_of_a_diff_is_a_rejection(running: Running, connect: Con
         end()
         assert texts(client.answer(call)) == ["DIFF_REJECTED", "a tab"]
         client.call("closeAllDiffTabs")
-        until(lambda: not running.editor.diffs)
+        until(lambda: not running.editor.open_diffs)
 
 
 def test_the_end_of_the_editor_is_a_rejection(start: Callable[..., Running], connect: Connect, path: str):
@@ -255,7 +255,7 @@ def test_a_diff_that_cannot_open_is_an_error_and_no_yes(running: Running, connec
         answer = client.answer(client.propose(path, "new\n"))
         assert answer["result"]["isError"]
         assert "new\n" not in str(answer)
-    assert running.editor.diffs == {}
+    assert running.editor.open_diffs == {}
 
 
 def test_with_diffs_turned_off_the_terminal_asks(start: Callable[..., Running], connect: Connect, path: str):

@@ -157,7 +157,7 @@ def test_a_call_with_wrong_arguments_is_an_error(running: Running, connect: Conn
     client = connect(running)
     answer = client.ask("tools/call", **params)
     assert "error" in answer or answer["result"]["isError"]
-    assert running.editor.diffs == {}
+    assert running.editor.open_diffs == {}
 
 
 def test_an_id_that_is_in_use_is_refused(running: Running, connect: Connect, path: str):
