@@ -71,10 +71,12 @@ class Companion:
         )
         self.changes = Rounds(editor, self, self.reviews, self._background)
         self.decisions = Decisions(self.changes.roots, self.reviews)
-        self.provenance = Provenance(self.changes, self.told_of, self._background, editor, self.reviews.explain)
+        self.provenance = Provenance(
+            self.changes, self.told_of, self._background, editor.messenger, self.reviews.explain
+        )
         self.since = SinceReviews(self.changes.roots, self.changes.begun, self._written_by_agents)
         self.chats = Chats(editor, self.reviews, self, self.changes, self.provenance)
-        self.registry = AgentRegistry(editor.mention, self.chats.environment)
+        self.registry = AgentRegistry(editor.messenger.mention, self.chats.environment)
         self._editor = editor
         self._settings = settings
         self._window_settings: Mapping[WindowId, Settings] = {}
@@ -234,7 +236,7 @@ class Companion:
     def _try_again(self, window: ServedWindow, message: str) -> None:
         """A window has no server yet. Say so once."""
         if window.id not in self._unserved:
-            self._editor.say(message, window.id)
+            self._editor.messenger.say(message, window.id)
             self._unserved[window.id] = window, message
 
     def window_closed(self, window: WindowId) -> None:
@@ -453,7 +455,7 @@ class Companion:
                 self._try_again(window, NOT_STARTED)
         else:
             if served := self._unserved.pop(window.id, None):
-                self._editor.settle(served[1])
+                self._editor.messenger.settle(served[1])
 
     async def _close(self, server: WindowServer) -> None:
         await server.close(FLUSH)

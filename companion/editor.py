@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from .changes.port import ChangeViews
+from .changes.port import ChangeScreen
 from .chats.port import ChatScreen
 from .ids import WindowId
 from .libraries.guard import Trouble
 from .review.changes import Count
-from .review.port import ReviewViews
+from .review.port import ReviewScreen
 from .server.port import WindowSource
 
 
@@ -38,7 +38,7 @@ class WindowStatus:
     """Those of the connected CLIs that change files without asking, as far as that is known."""
 
 
-class Editor(WindowSource, ReviewViews, ChangeViews, ChatScreen, Protocol):
+class Editor(WindowSource, ReviewScreen, ChangeScreen, ChatScreen, Protocol):
     """Everything that the companion needs from an editor."""
 
     def listening(self, window: WindowId, port: int) -> None:

@@ -1,4 +1,4 @@
-"""Messages to the person: the part of the editor's port that every room needs. Standard library only."""
+"""What every room needs of what is on the screen: messages to the person. Standard library only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .ids import WindowId
 
 
 class Messages(Protocol):
-    """Messages to the person, from the companion thread."""
+    """Messages to the person, from any thread."""
 
     def mention(self, message: str, window: WindowId) -> None:
         """Show one sentence for a moment."""
@@ -22,6 +22,15 @@ class Messages(Protocol):
         """The problem that `say` told is over."""
         ...
 
-    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
-        """Show text that would be lost in a new view, and say why."""
+    def keep_text(self, window: WindowId | None, title: str, text: str, why: str) -> None:
+        """Show text that would be lost in a new view, and say why. Without a window, in the one in front."""
+        ...
+
+
+class Screen(Protocol):
+    """The objects that show something in the editor. They are called on the companion thread."""
+
+    @property
+    def messenger(self) -> Messages:
+        """Messages."""
         ...

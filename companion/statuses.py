@@ -119,5 +119,5 @@ class WindowStatuses:
             after = UNSEEN if self._settings_of(window).review == "off" else REVIEWED
             how = families.to_be_asked(name)
             said = SILENT.format(name=name, why=found[name], after=after)
-            self._editor.mention(said + (TO_BE_ASKED.format(how=how) if how else ""), window)
+            self._editor.messenger.mention(said + (TO_BE_ASKED.format(how=how) if how else ""), window)
             self.changed()

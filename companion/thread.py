@@ -233,7 +233,7 @@ class CompanionThread:
         """One window's failure is no reason to serve nobody."""
         try:
             for problem in endpoint.publish():
-                self._editor.say(problem, endpoint.window)
+                self._editor.messenger.say(problem, endpoint.window)
             if endpoint is self._endpoints[0]:
                 self._variables.set(endpoint.variables)
         except Exception:
@@ -274,7 +274,7 @@ class CompanionThread:
                 _guarded(call, companion)
             companion.begin_telling()
             for message in self._told:
-                self._editor.settle(message)
+                self._editor.messenger.settle(message)
             self._told.clear()
             if self._stopping.is_set():
                 stop.set()
@@ -304,7 +304,7 @@ class CompanionThread:
         if trouble:
             self._editor.libraries_wrong(trouble)
         elif is_first:
-            self._editor.say(why, None)
+            self._editor.messenger.say(why, None)
         logger.debug("The companion can't start", exc_info=error)
         while not self._stopping.wait(RETRY):
             is_repaired = not any(one.stops for one in guard.look())

@@ -70,6 +70,10 @@ class MemoryFiles:
     said: list[str] = field(default_factory=list[str])
     kept: list[str] = field(default_factory=list[str])
 
+    @property
+    def messenger(self) -> MemoryFiles:
+        return self
+
     async def buffer(self, path: str) -> str | None:
         return self.open.get(path)
 
@@ -92,7 +96,13 @@ class MemoryFiles:
     def say(self, message: str, window: int | None = None) -> None:
         self.said.append(message)
 
-    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
+    def mention(self, message: str, window: int) -> None:
+        self.said.append(message)
+
+    def settle(self, message: str) -> None:
+        """What was said stays."""
+
+    def keep_text(self, window: WindowId | None, title: str, text: str, why: str) -> None:
         self.kept.append(text)
 
 

@@ -45,7 +45,7 @@ class Daemons:
         self._private: dict[str, PrivateDaemon] = {}
 
     def _say(self, message: str) -> None:
-        self._place.screen.say(message, self._place.id)
+        self._place.screen.messenger.say(message, self._place.id)
 
     def private(self, folder: str) -> PrivateDaemon:
         """The private daemon of a folder, which need not run."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..conversation.forms import Form, Values
 from ..ids import WindowId
+from ..messages import Screen
 from ..review.disk import Encodings, Stamp
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class OfferedServer:
         return {"type": "http", "name": SERVER, "url": self.url, "headers": [header]}
 
 
-class AgentScreen(Protocol):
-    """What an agent needs of the editor. Called on the companion thread."""
+class AgentScreen(Screen, Protocol):
+    """What an agent needs of the screen."""
 
     async def buffer(self, path: str) -> str | None:
         """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
@@ -63,14 +64,6 @@ class AgentScreen(Protocol):
 
         Returns `accept`, `decline` or None if they did neither, and what they have entered.
         """
-        ...
-
-    def say(self, message: str, window: WindowId | None = None) -> None:
-        """Show a problem and keep it for the status report."""
-        ...
-
-    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
-        """Show text that would be lost in a new view, and say why."""
         ...
 
 

@@ -137,7 +137,7 @@ class Decisions:
             return False
         await folder.call(folder.round.put_off, window, late)
         first, more = min(late), f" and {len(late) - 1} more" if len(late) > 1 else ""
-        self._roots.editor.mention(f"{first}{more} {GOES}. Undo again does it now.", window)
+        self._roots.editor.messenger.mention(f"{first}{more} {GOES}. Undo again does it now.", window)
         return True
 
     def _turn_over(self) -> None:
@@ -193,7 +193,7 @@ class Decisions:
         said = [f"{what}: {found[0]}{more}."] if found else []
         said += [f"{unseen[:1].upper()}{unseen[1:]}."] if unseen else []
         if said:
-            self._roots.editor.mention(" ".join(said), window)
+            self._roots.editor.messenger.mention(" ".join(said), window)
 
     def keep_all(self, window: WindowId) -> None:
         """Take everything over."""
@@ -266,7 +266,7 @@ class Decisions:
         elif found:
             await self._take_back_in(window, [root for _, root in sorted(found, reverse=True)])
         else:
-            self._roots.editor.mention("There is no decision to take back.", window)
+            self._roots.editor.messenger.mention("There is no decision to take back.", window)
         return True
 
     def _take_answer_back(self, window: WindowId, answered: Answered) -> None:
@@ -279,12 +279,12 @@ class Decisions:
             self._reviews.pass_answer(answered)
             self._roots.publish(window)
             why = f"{review.owner.cli} was not seen to write {review.name}, so that can't be taken back yet."
-            self._roots.editor.mention(why, window)
+            self._roots.editor.messenger.mention(why, window)
         else:
             self._reviews.take_answer(review)
             self._roots.publish(window)
             why = f"{review.owner.cli} was told that you reject its change of {review.name}. This is its text."
-            self._roots.editor.keep_text(window, review.name, answered.text, why)
+            self._roots.editor.messenger.keep_text(window, review.name, answered.text, why)
 
     async def _take_back_in(self, window: WindowId, roots: Sequence[str]) -> None:
         """Take the last decision back that can be, in the first of some roots that has one."""
@@ -335,7 +335,7 @@ class Decisions:
         await self._roots.heard()
         async with self._roots.holding(find) as folder:
             if folder is None:
-                self._roots.editor.mention("There is nothing to review.", window)
+                self._roots.editor.messenger.mention("There is nothing to review.", window)
                 return
             await decide(folder)
         self._roots.publish_all(folder)
@@ -381,7 +381,7 @@ class Decisions:
         try:
             await work
         except OSError as error:
-            self._roots.editor.say(f"{str(error)[:1].upper()}{str(error)[1:]}.", window)
+            self._roots.editor.messenger.say(f"{str(error)[:1].upper()}{str(error)[1:]}.", window)
 
     def restore(self, window: WindowId, root: str, number: int) -> None:
         """Go back to a checkpoint."""
@@ -400,7 +400,7 @@ class Decisions:
                 for row, state in known.done
             ]
         if done := Preview.of(found, outcome.written).files:
-            self._roots.editor.mention(f"Restored {Preview.of(found, outcome.written)}.", window)
+            self._roots.editor.messenger.mention(f"Restored {Preview.of(found, outcome.written)}.", window)
         self._say_left(window, "Not restored" if done else "Not undone", outcome.left, outcome.unseen)
 
     async def points(self, window: WindowId) -> list[Point]:

@@ -28,7 +28,7 @@ from .checkpoints import Checkpoints
 from .hunks import Hunks
 from .journal import Intent, Journal
 from .moving import Moved
-from .port import ChangeViews, FileChanges, FileTurn, UnsavedTextError
+from .port import ChangeScreen, FileChanges, FileTurn, UnsavedTextError
 from .round import Round, Seen, WrittenTurn
 from .rows import ChangeRow
 from .saves import Overwritten, Saves
@@ -117,7 +117,7 @@ class FolderClosedError(asyncio.CancelledError):
 class Folder:
     """A root: a folder of a window, or a repository below it."""
 
-    def __init__(self, root: str, editor: ChangeViews, owner: FolderOwner, stores: str | None) -> None:
+    def __init__(self, root: str, editor: ChangeScreen, owner: FolderOwner, stores: str | None) -> None:
         self.root = root
         self.windows: set[WindowId] = set()
         self.is_nested = False
@@ -695,7 +695,7 @@ class Folder:
         for each in list(self.by_git):
             if each in answered or waiting.isdisjoint(each[0].by_git):
                 self.by_git.remove(each)
-                self._editor.settle(each[1])
+                self._editor.messenger.settle(each[1])
 
     def _release(self) -> None:
         if self._place:

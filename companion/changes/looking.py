@@ -118,7 +118,7 @@ class Looks:
             how = f"“git {seen.moved_by}”" if seen.moved_by in COMMANDS else "git"
             said = f"{how} changed {counted(len(seen.by_git), 'file')}. You? “{THEY_ARE_MINE}”."
             folder.by_git.append((seen, said))
-            self._roots.editor.say(said, window)
+            self._roots.editor.messenger.say(said, window)
         self._roots.publish_all(folder)
         self._roots.background(self._tell_below(folder, seen))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from ..ids import WindowId
-from ..messages import Messages
+from ..messages import Screen
 from ..review.changes import Count
 
 if TYPE_CHECKING:
@@ -139,8 +139,8 @@ class UnsavedTextError(OSError):
     """A tab has text that isn't saved and is not to be lost."""
 
 
-class ChangeViews(Messages, Protocol):
-    """The changes on the screen, called on the companion thread."""
+class ChangeScreen(Screen, Protocol):
+    """What the changes need of the screen."""
 
     def show_changes(self, window: WindowId, listing: Listing) -> None:
         """Show what waits in a window. Called when that changes."""

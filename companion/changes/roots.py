@@ -12,7 +12,7 @@ from ..ids import WindowId
 from ..review.reviews import Reviews
 from .folder import Folder, Working
 from .places import is_in, place_of, relative
-from .port import ChangeViews, Listing, Work
+from .port import ChangeScreen, Listing, Work
 from .round import Seen
 from .window import WindowChanges
 
@@ -28,7 +28,7 @@ class Roots:
 
     def __init__(
         self,
-        editor: ChangeViews,
+        editor: ChangeScreen,
         work: Work,
         reviews: Reviews,
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
@@ -236,7 +236,7 @@ class Roots:
         for window in list(folder.windows):
             if dropped:
                 points = f"{dropped} of the oldest checkpoint{'s' * (dropped != 1)}"
-                self.editor.mention(f"The snapshots of {name} became too large: {points} went.", window)
+                self.editor.messenger.mention(f"The snapshots of {name} became too large: {points} went.", window)
             self.publish(window)
 
     def publish(self, window: WindowId) -> None:
@@ -279,7 +279,7 @@ class Roots:
         """A look has ended: what was said of the folder is over."""
         for sentence in self._troubles.pop(folder.root, ()):
             self._told.discard(sentence)
-            self.editor.settle(sentence)
+            self.editor.messenger.settle(sentence)
         self.publish_all(folder)
         if folder.left_to_copy:
             self.background(self._copy(folder))
@@ -291,7 +291,7 @@ class Roots:
             self.say_once(folder.copies_stopped, min(folder.windows))
         elif before:
             self._told.discard(before)
-            self.editor.settle(before)
+            self.editor.messenger.settle(before)
 
     def troubles(self, window: WindowId) -> tuple[str, ...]:
         """What is wrong with the review of a window, each with what to do about it."""
@@ -318,13 +318,13 @@ class Roots:
         """Tell the person something that needs an action, but not twice."""
         if why not in self._told:
             self._told.add(why)
-            self.editor.say(why, window)
+            self.editor.messenger.say(why, window)
 
     def mention_once(self, what: str, window: WindowId) -> None:
         """Tell the person something, but not twice."""
         if what not in self._told:
             self._told.add(what)
-            self.editor.mention(what, window)
+            self.editor.messenger.mention(what, window)
 
     def excludes(self, path: str) -> bool:
         """Whether no window may read an absolute path that has it in a folder. On any thread."""

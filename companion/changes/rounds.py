@@ -21,7 +21,7 @@ from . import places
 from .folder import Folder
 from .lines import Weave
 from .looking import Looks
-from .port import ChangeViews, FileChanges, FileTurn, Listing, SavedText, Work
+from .port import ChangeScreen, FileChanges, FileTurn, Listing, SavedText, Work
 from .roots import Roots
 from .round import WrittenTurn
 from .starting import RoundStarts
@@ -34,7 +34,7 @@ class Rounds:
 
     def __init__(
         self,
-        editor: ChangeViews,
+        editor: ChangeScreen,
         work: Work,
         reviews: Reviews,
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
@@ -222,7 +222,7 @@ class Rounds:
             async with folder.lock:
                 await folder.call(folder.forget)
         gone = await asyncio.to_thread(places.shrink, self.roots.stores, everything=True)
-        self._editor.mention(f"Snapshots removed: {len(gone) + len(folders)}.", window)
+        self._editor.messenger.mention(f"Snapshots removed: {len(gone) + len(folders)}.", window)
         for number in list(self.roots.windows):
             self.roots.publish(number)
             if self.roots.window(number).at_work:

@@ -264,7 +264,7 @@ class SinceReviews:
             if folder:
                 self._roots.publish_all(folder)
         except OSError as error:
-            self._roots.editor.mention(_sentence(error), window)
+            self._roots.editor.messenger.mention(_sentence(error), window)
         return await self.listing(window, point)
 
     async def _undo(
@@ -288,7 +288,7 @@ class SinceReviews:
             outcome = await folder.write_as_person(write, at_work)
             left += [*outcome.left, *([outcome.unseen] if outcome.unseen else [])]
         if left:
-            self._roots.editor.mention(f"Not undone: {left[0]}.", window)
+            self._roots.editor.messenger.mention(f"Not undone: {left[0]}.", window)
 
 
 def _sentence(error: Exception) -> str:

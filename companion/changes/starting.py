@@ -203,7 +203,7 @@ class RoundStarts:
         if during:
             names = ", ".join(during[:3]) + (", …" if len(during) > 3 else "")
             why = f"Written while the first snapshot of {name} was made, and so not listed: {names}."
-            self._roots.editor.say(why, window)
+            self._roots.editor.messenger.say(why, window)
         return True
 
     async def _open(self, window: WindowId, folder: Folder) -> None:
@@ -212,7 +212,7 @@ class RoundStarts:
         async with folder.lock:
             interrupted = await folder.go_on(self._roots.at_work(folder))
         for sentence in filter(None, (said, interrupted)):
-            self._roots.editor.say(sentence, window)
+            self._roots.editor.messenger.say(sentence, window)
 
     async def _first_look(self, window: WindowId, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
         others = [self._roots.window(number).at_work for number in folder.windows if number != window]

@@ -112,7 +112,7 @@ class Renderer:
             client, session = self._chat.connection.connected
             page, has_more = await client.earlier(session, conversation.oldest)
         except ChatError as error:
-            self._chat.place.screen.mention(str(error), self._chat.window)
+            self._chat.place.screen.messenger.mention(str(error), self._chat.window)
             return
         conversation.prepend(page, has_more=has_more)
 
@@ -131,7 +131,7 @@ class Renderer:
                 logger.exception("The chat could not be shown")
                 if has_failed:
                     why = f"The chat could not be shown ({type(error).__name__})."
-                    self._chat.place.screen.say(why, self._chat.window)
+                    self._chat.place.screen.messenger.say(why, self._chat.window)
                     self._chat.connection.break_off(why)
                     transcript.reset()
                     return True
@@ -651,16 +651,16 @@ class Registry:
         """Start doing something with a chat. A failure is shown, not raised."""
         chat = self.get(chat_id)
         if chat is None:
-            self.screen.say(str(NotConnectedError()))
+            self.screen.messenger.say(str(NotConnectedError()))
             return
 
         async def do() -> None:
             try:
                 await act(chat)
             except AlreadyAnsweredError as error:
-                self.screen.mention(str(error), chat.window)
+                self.screen.messenger.mention(str(error), chat.window)
             except ChatError as error:
-                self.screen.mention(str(error), chat.window)
+                self.screen.messenger.mention(str(error), chat.window)
 
         chat.background(do())
 

@@ -62,7 +62,7 @@ class ChatOptions:
             if client.model_is_default:
                 name = next((choice.name for choice in chat.status.models if choice.id == model), model)
                 told = f"{name} is now your default model in {DAEMON_AGENT}, too."
-                self._registry.screen.mention(told, chat.window)
+                self._registry.screen.messenger.mention(told, chat.window)
 
         self._registry.do(chat_id, switch)
 
@@ -271,7 +271,7 @@ class ChatTasks:
         async def stop(chat: Chat) -> None:
             client, _ = chat.connection.connected
             if not any(await asyncio.gather(*map(client.stop_terminal, terminals))):
-                self._registry.screen.mention("It has ended already.", chat.window)
+                self._registry.screen.messenger.mention("It has ended already.", chat.window)
 
         self._registry.do(chat_id, stop)
 
@@ -392,7 +392,7 @@ class Chats:
             return
         command = next((each for each in self._registry.settings.agents if each.name == agent), None)
         if agent and command is None:
-            self._screen.say(f"There is no agent “{agent}” in the setting “agents”.", window)
+            self._screen.messenger.say(f"There is no agent “{agent}” in the setting “agents”.", window)
         else:
             self._registry.made(chat_id, window).open(folder, session, command, chosen)
 
@@ -482,7 +482,7 @@ class Chats:
                 draft = chat.outbox.draft_of(prompt, text)
                 self._screen.return_draft(chat_id, draft, "It was removed from the queue.")
             else:
-                self._screen.mention("This prompt is no longer in the queue.", chat.window)
+                self._screen.messenger.mention("This prompt is no longer in the queue.", chat.window)
 
         self._registry.do(chat_id, dequeue)
 
@@ -492,7 +492,7 @@ class Chats:
             if draft := chat.outbox.take_one(unsent):
                 self._screen.return_draft(chat_id, draft, "It was taken back before it was sent.")
             else:
-                self._screen.mention("It has been sent already.", chat.window)
+                self._screen.messenger.mention("It has been sent already.", chat.window)
 
     def vote(self, chat_id: ChatId, permission: str, option: str | None, answers: Values | None = None) -> None:
         """Answer a permission with the id of an option; None for "cancelled"."""

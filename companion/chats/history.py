@@ -181,7 +181,7 @@ class ChatHistory:
         copy = await _once_idle(chat, lambda: client.fork(session, chat.status.title))
         await client.detach(copy)
         chat.begin(copy.id, chat.connection.chosen)
-        self._registry.screen.mention(
+        self._registry.screen.messenger.mention(
             "This is a copy of the conversation; the original stays among the sessions.", chat.window
         )
 

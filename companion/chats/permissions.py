@@ -78,7 +78,7 @@ class Approvals:
             approval = self._waiting.pop(identifier)
             approval.withdraw()
             if message := self._how(_answered(snapshot, identifier), approval.permission):
-                self.chat.place.screen.mention(message, self.chat.window)
+                self.chat.place.screen.messenger.mention(message, self.chat.window)
         for identifier, permission in asked.items():
             if identifier not in self._waiting:
                 reason = _reason(snapshot, permission)
@@ -182,17 +182,19 @@ class _Approval:
         try:
             if accepted and option is None:
                 names = ", ".join(f"“{each.name}”" for each in permission.options)
-                approvals.chat.place.screen.say(f"Answer in the chat: it offers {names}.", approvals.chat.window)
+                approvals.chat.place.screen.messenger.say(
+                    f"Answer in the chat: it offers {names}.", approvals.chat.window
+                )
             else:
                 for diff, content in self._edited.items() if accepted else ():
                     await approvals.answers.edited(diff, content)
                 await approvals.answers.give(permission.id, option.id if option else None)
                 return
         except AlreadyAnsweredError as error:
-            approvals.chat.place.screen.mention(str(error), approvals.chat.window)
+            approvals.chat.place.screen.messenger.mention(str(error), approvals.chat.window)
             return
         except ChatError as error:
-            approvals.chat.place.screen.say(f"Your answer could not be sent. {error}", approvals.chat.window)
+            approvals.chat.place.screen.messenger.say(f"Your answer could not be sent. {error}", approvals.chat.window)
         # It is still asked.
         if approvals.waits(permission.id):
             self.show()

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..backends.port import AgentScreen
 from ..ids import ChatId
-from ..messages import Messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from .transcript.render import Render
 
 
-class ChatScreen(AgentScreen, Messages, Protocol):
+class ChatScreen(AgentScreen, Protocol):
     """The chats on the screen, called on the companion thread."""
 
     async def show_chat(self, chat: ChatId, render: Render) -> bool:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 
 from .disk import DiskFile, has_bytes, read_file, stamp
-from .port import ReviewViews
+from .port import ReviewScreen
 from .review import DiskState, Review
 
 logger = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ class DiskLooks:
 
     def __init__(
         self,
-        editor: ReviewViews,
+        editor: ReviewScreen,
         is_open: Callable[[Review], bool],
         done: Callable[[Review], Awaitable[None]],
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..messages import Messages
+from ..messages import Screen
 
 if TYPE_CHECKING:
     from ..ids import ReviewId
@@ -78,8 +78,8 @@ class DiffViews(Protocol):
         ...
 
 
-class ReviewViews(Messages, Protocol):
-    """What is on the screen, called on the companion thread."""
+class ReviewScreen(Screen, Protocol):
+    """What the reviews need of the screen."""
 
     @property
     def diffs(self) -> DiffViews:

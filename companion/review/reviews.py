@@ -22,7 +22,7 @@ from ..settings import Settings
 from .disk import DiskFile, has_bytes, read_file, stamp
 from .disk_looks import DiskLooks
 from .left_reviews import Unclaimed, from_plain, to_plain
-from .port import ReviewViews
+from .port import ReviewScreen
 from .review import Answered, Outcome, Owner, Request, Review
 from .source_text import SourceText
 from .texts import ReviewTexts
@@ -48,7 +48,7 @@ class Reviews:
 
     def __init__(
         self,
-        editor: ReviewViews,
+        editor: ReviewScreen,
         background: Callable[[Coroutine[Any, Any, object]], object],
         settings_of: Callable[[WindowId], Settings],
         changed: Callable[[], object],
@@ -158,7 +158,7 @@ class Reviews:
         if review is None:
             return
         if why := _refusal(review, text):
-            self._editor.say(why, review.window)
+            self._editor.messenger.say(why, review.window)
             self._editor.diffs.refuse_answer(review)
             return
         self._settle(review, "accepted")
@@ -178,7 +178,7 @@ class Reviews:
         if review is not None:
             self._reject(review)
             self._answer(review, review.shown if text is None else text)
-            self._editor.mention(f"Rejected the change of {review.name}.", review.window)
+            self._editor.messenger.mention(f"Rejected the change of {review.name}.", review.window)
 
     def _answer(self, review: Review, text: str) -> None:
         self._answers = [*self._answers, Answered(time.time(), review, text)][-ANSWERS:]
@@ -371,7 +371,7 @@ class Reviews:
             logger.exception("Can't show the diff of %s", review.name)
             then = ". Answer in the chat" if review.request else " and was rejected"
             then += f": {reason_of(error)}" if isinstance(error, OSError) else ""
-            self._editor.say(f"The diff of {review.name} could not be shown{then}.", review.window)
+            self._editor.messenger.say(f"The diff of {review.name} could not be shown{then}.", review.window)
             if self.find(review.number) is review:
                 if review.request:
                     self.withdraw(review.owner)
@@ -392,7 +392,7 @@ class Reviews:
         self._settle(review, "accepted")
         review.owner.notify(_accepted(review, review.proposed.source))
         self._written(review, review.proposed.source)
-        self._editor.mention(f"{review.name} already matches the proposal of {review.owner.cli}.", review.window)
+        self._editor.messenger.mention(f"{review.name} already matches the proposal of {review.owner.cli}.", review.window)
         await self._close_views(review, "was closed because the file already matches the proposal")
 
     async def _accept_costly(self, review: Review) -> None:
@@ -438,7 +438,7 @@ class Reviews:
         is_edited = shown not in (None, review.shown)
         if is_edited and (keep or answer.done()):
             why = f"The diff of {review.name} {what}. Your edits are kept here: the CLI may not write them."
-            self._editor.keep_text(review.window, review.name, shown or "", why)
+            self._editor.messenger.keep_text(review.window, review.name, shown or "", why)
         text = review.proposed.source if shown is None else await asyncio.to_thread(review.restored, shown)
         if not answer.done():
             answer.set_result(text)

@@ -14,7 +14,7 @@ from ..settings import Settings
 from .changes import TextEdit, in_one
 from .disk import read_file
 from .marks import Marks, marks
-from .port import NOT_EDITABLE, ReviewViews
+from .port import NOT_EDITABLE, ReviewScreen
 from .review import Review
 from .source_text import endings_change
 from .targets import Revert, Target, edits_of, taken_back
@@ -32,7 +32,7 @@ class ReviewTexts:
 
     def __init__(
         self,
-        editor: ReviewViews,
+        editor: ReviewScreen,
         background: Callable[[Coroutine[Any, Any, object]], object],
         settings_of: Callable[[WindowId], Settings],
         find: Callable[[ReviewId], Review | None],
@@ -84,7 +84,7 @@ class ReviewTexts:
             is_edited = True
         if is_edited:
             why = f"{review.name} was edited where you had reverted it: that stays."
-            self._editor.mention(why, review.window)
+            self._editor.messenger.mention(why, review.window)
         return is_edited or bool(edits)
 
     def reload(self, number: ReviewId) -> None:
@@ -120,7 +120,7 @@ class ReviewTexts:
                 whole = await asyncio.to_thread(in_one, edits, text)
                 self._reverting[review] = text, whole.apply(text)
             elif not edits:
-                self._editor.mention(EDITED if target.fingerprint else NO_CHANGE, review.window)
+                self._editor.messenger.mention(EDITED if target.fingerprint else NO_CHANGE, review.window)
         finally:
             self._editor.diffs.edit_review(review, edits, version)
 
@@ -128,7 +128,7 @@ class ReviewTexts:
         try:
             disk = await asyncio.to_thread(read_file, review.file_path, review.encodings)
         except OSError as error:
-            self._editor.say(f"{review.name} can't be read: {reason_of(error)}.", review.window)
+            self._editor.messenger.say(f"{review.name} can't be read: {reason_of(error)}.", review.window)
             return
         if self._find(review.number) is review:
             review.disk, review.disk_state, review.seen = disk, "same", disk.stamp
@@ -139,7 +139,7 @@ class ReviewTexts:
         """The open review with this number. None, and a message, if it can't be edited."""
         review = self._find(number)
         if review and not review.is_editable:
-            self._editor.mention(NOT_EDITABLE.format(cli=review.owner.cli, name=review.name), review.window)
+            self._editor.messenger.mention(NOT_EDITABLE.format(cli=review.owner.cli, name=review.name), review.window)
             return None
         return review
 

@@ -13,7 +13,7 @@ from typing import Any
 from ..clis import families
 from ..platforms.files import place, resolved
 from .disk import encode_like, holds, read_bytes, stamp
-from .port import ReviewViews
+from .port import ReviewScreen
 from .review import Review
 from .source_text import SourceText
 
@@ -36,7 +36,7 @@ class Writes:
 
     def __init__(
         self,
-        editor: ReviewViews,
+        editor: ReviewScreen,
         background: Callable[[Coroutine[Any, Any, object]], object],
         written: Callable[[Review, str], object],
     ) -> None:
@@ -69,7 +69,7 @@ class Writes:
             self._written(review, content)
         elif is_of_cli:
             why = f"{cli} has not written {review.name} as you accepted it. The text that you accepted is kept here."
-            self._editor.keep_text(window, review.name, SourceText(content).shown, why)
+            self._editor.messenger.keep_text(window, review.name, SourceText(content).shown, why)
 
     async def _is_written(self, review: Review, content: str) -> bool:
         """Whether the file has the content before the time is over. It is read again when it has changed."""

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ..comments.comment import Comment
 from ..ids import ViewId, WindowId
-from ..messages import Messages
+from ..messages import Screen
 from ..problems.shown import ShownProblems
 
 
@@ -96,7 +96,7 @@ class ElsewhereState:
     """What was wrong with a request since the offer, "host" or "token"; empty if none was refused."""
 
 
-class ContextSource(Messages, Protocol):
+class ContextSource(Screen, Protocol):
     """What a window shows. An answer of None means that the window or the view is gone.
 
     Called on the companion thread; the answers come from the editor's UI thread.

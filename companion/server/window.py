@@ -248,10 +248,10 @@ class WindowServer:
             path, content = notification.params.file_path, notification.params.content
             name = os.path.basename(path)
             why = UNSENT_TEXT.format(cli=session.cli, name=name)
-            self._editor.keep_text(session.window, name, content, why)
+            self._editor.messenger.keep_text(session.window, name, content, why)
             session.notify(DiffRejected(params=DiffOutcomeParams(file_path=path)))
         elif not isinstance(notification, ContextUpdate) or self.contexts.is_news():
-            self._editor.say(UNSENT.format(cli=session.cli), session.window)
+            self._editor.messenger.say(UNSENT.format(cli=session.cli), session.window)
 
     def admit(self, agent: str) -> tuple[str, str]:
         """Let in an agent that a chat has started. Returns the address for it, and its token."""
@@ -340,9 +340,9 @@ class WindowServer:
         try:
             while self._disk_work:
                 for problem in await asyncio.to_thread(self._disk_work.pop(next(iter(self._disk_work)))):
-                    self._editor.say(problem, self.endpoint.window)
+                    self._editor.messenger.say(problem, self.endpoint.window)
                 for problem in self.endpoint.settled():
-                    self._editor.settle(problem)
+                    self._editor.messenger.settle(problem)
         finally:
             self._is_on_disk = False
 

@@ -78,7 +78,7 @@ class Adapter:
             lambda window: len(self.notices.within(window)),
         )
         self.notices = OpenNotices(NOTICES, self.status_bar.draw)
-        self.messenger = Messenger(self._bridge.post, self.notices, self.focus)
+        self.messenger = Messenger(self._bridge, self.notices, self.focus)
         self.libraries = Libraries(self.settings, self.messenger.say, self.messenger.solved)
         self._log = Log(print, debug=self.settings.value("debug"))
         self.runnable = RunnableClis(self.settings, self.on_another_thread)

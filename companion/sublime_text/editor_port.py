@@ -56,27 +56,12 @@ class EditorPort:
         ask_later: AskLater,
         parts: Parts,
     ) -> None:
+        self.messenger = parts.messenger
         self.diffs = parts.diffs
         self._bridge = bridge
         self._post = post
         self._ask_later = ask_later
         self._parts = parts
-
-    def mention(self, message: str, window: WindowId) -> None:
-        """Show one sentence for a moment."""
-        self._parts.messenger.mention(message, window)
-
-    def say(self, message: str, window: WindowId | None = None) -> None:
-        """Show a problem and keep it for the status report. Without a window, the one in front shows it."""
-        self._parts.messenger.say(message, window)
-
-    def settle(self, message: str) -> None:
-        """The problem that `say` told is over."""
-        self._parts.messenger.settle(message)
-
-    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
-        """Show text that would be lost in a new view, and say why."""
-        self._parts.messenger.keep_text(window, title, text, why)
 
     def listening(self, window: WindowId, port: int) -> None:
         """A window is served on this port. It should have the same port after a reload or a restart."""
@@ -238,9 +223,9 @@ class EditorPort:
         chat = self._parts.chats.take_back(number, draft)
         self._parts.comments.prompt_returned(chat.agent if chat else None, draft.text)
         if chat:
-            self.say(why, WindowId(chat.window.id()))
+            self.messenger.say(why, WindowId(chat.window.id()))
         else:
-            self._parts.messenger.keep_text(None, "Prompt", draft.as_text, why)
+            self.messenger.keep_text(None, "Prompt", draft.as_text, why)
 
     def _visited(self, window: WindowId, visits: Sequence[Visit]) -> None:
         if visits and (target := find_window(window)):
@@ -277,7 +262,9 @@ class EditorPort:
         target = find_window(window)
         notes = self._parts.comments.point_out(target, note) if target else None
         if notes:
-            self.mention(f"{note.by} points out a place in {os.path.basename(note.path)}: see the Review.", window)
+            self.messenger.mention(
+                f"{note.by} points out a place in {os.path.basename(note.path)}: see the Review.", window
+            )
         return notes
 
     def _show_changes(self, window: WindowId, listing: Listing) -> None:

@@ -59,7 +59,7 @@ class TestWindowBehind(CompanionCase):
         yield lambda: self.focused() == self.view
 
     def test_kept_edits_open_in_a_window_behind_without_raising_it(self) -> Steps:
-        loaded("sublime_text.package").adapter().port.keep_text(self.window.id(), "app.py", "text\n", "Why.")
+        loaded("sublime_text.package").adapter().messenger.keep_text(self.window.id(), "app.py", "text\n", "Why.")
         yield lambda: any(view.name() == "app.py (your edits)" for view in self.window.views())
         yield 100
         self.assertEqual(sublime.active_window(), self.front)

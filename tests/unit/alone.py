@@ -50,6 +50,10 @@ def tell(**event: object) -> None:
 class QuietEditor:
     """An editor that shows nothing and prints its messages."""
 
+    @property
+    def messenger(self) -> QuietEditor:
+        return self
+
     def listening(self, window: WindowId, port: int) -> None:
         tell(event="listening", port=port)
 

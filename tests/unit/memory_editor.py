@@ -76,7 +76,7 @@ class MemoryEditor:
     refused: list[int] = field(default_factory=list)
     """The reviews whose answer was refused."""
     orphaned: list[int] = field(default_factory=list)
-    kept: list[tuple[int, str, str, str]] = field(default_factory=list)
+    kept: list[tuple[int | None, str, str, str]] = field(default_factory=list)
     below: list[tuple[str, tuple[str, ...], bytes | None]] = field(default_factory=list)
     """The files with unsaved text that agents have written: path, agents, before and after."""
     said: list[tuple[str, int | None]] = field(default_factory=list)
@@ -138,6 +138,10 @@ class MemoryEditor:
     """Whether a package that is asked never answers."""
     allows_outside: bool = False
     """Whether the person lets an agent touch files outside its folder."""
+
+    @property
+    def messenger(self) -> MemoryEditor:
+        return self
 
     @property
     def diffs(self) -> MemoryEditor:
@@ -322,7 +326,7 @@ class MemoryEditor:
         self.open_diffs.pop(review.number, None)
         self.dismissed.append(review.number)
 
-    def keep_text(self, window: WindowId, title: str, text: str, why: str) -> None:
+    def keep_text(self, window: WindowId | None, title: str, text: str, why: str) -> None:
         self.kept.append((window, title, text, why))
 
     async def show_chat(self, chat: int, render: Render) -> bool:

@@ -56,7 +56,7 @@ class RunningAgent:
 
     def say(self, message: str) -> None:
         """Show a sentence to the person."""
-        self.place.screen.say(message, self.place.id)
+        self.place.screen.messenger.say(message, self.place.id)
 
     @property
     def name(self) -> str:

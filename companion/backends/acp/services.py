@@ -215,7 +215,7 @@ class Services:
             name = os.path.basename(edited.path)
             why = f"{self._agent.name} has not written {name} as it proposed."
             why += " The text that you accepted is kept here."
-            self._editor.keep_text(self._window, name, edited.content, why)
+            self._editor.messenger.keep_text(self._window, name, edited.content, why)
             self._prompts.note(NOT_WRITTEN.format(path=edited.path))
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> Any:
@@ -296,10 +296,10 @@ class Services:
                 try:
                     return encode_answer(elicitation, option, values)
                 except FormError as error:
-                    self._editor.say(str(error), self._window)
+                    self._editor.messenger.say(str(error), self._window)
             if self._refusals >= MAX_REFUSALS and not self._is_refusal_told:
                 self._is_refusal_told = True
-                self._editor.say(f"{self._agent.name} has asked too often, and is refused.", self._window)
+                self._editor.messenger.say(f"{self._agent.name} has asked too often, and is refused.", self._window)
         return CANCELLED
 
     def expect_questions(self) -> None:
