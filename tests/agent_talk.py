@@ -71,13 +71,24 @@ class MemoryFiles:
     kept: list[str] = field(default_factory=list[str])
 
     @property
+    def files(self) -> MemoryFiles:
+        return self
+
+    @property
+    def questions(self) -> MemoryFiles:
+        return self
+
+    @property
     def messenger(self) -> MemoryFiles:
         return self
 
     async def buffer(self, path: str) -> str | None:
         return self.open.get(path)
 
-    async def replace_buffer(self, path: str, text: str) -> Stamp:
+    async def open_files(self) -> dict[str, bool]:
+        return dict.fromkeys(self.open, True)
+
+    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
         if path not in self.open:
             return None
         self.open[path] = text
@@ -86,7 +97,10 @@ class MemoryFiles:
     async def encodings(self, path: str) -> Encodings:
         return Encodings()
 
-    async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
+    async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
+        return self.allows
+
+    async def may_touch(self, agent: str, path: str, *, writes: bool) -> bool:
         self.asked.append((path, writes))
         return self.allows
 

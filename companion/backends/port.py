@@ -6,10 +6,9 @@ from collections.abc import Awaitable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..conversation.forms import Form, Values
+from ..changes.port import Questions
 from ..ids import WindowId
-from ..messages import Screen
-from ..review.disk import Encodings, Stamp
+from ..review.port import FileScreen
 
 if TYPE_CHECKING:
     from ..clis.environment import LoginEnvironment
@@ -35,35 +34,12 @@ class OfferedServer:
         return {"type": "http", "name": SERVER, "url": self.url, "headers": [header]}
 
 
-class AgentScreen(Screen, Protocol):
+class AgentScreen(FileScreen, Protocol):
     """What an agent needs of the screen."""
 
-    async def buffer(self, path: str) -> str | None:
-        """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
-        ...
-
-    async def replace_buffer(self, path: str, text: str) -> Stamp:
-        """Replace the text of a file that is open, as one step of undo, and save it.
-
-        Returns its stamp then; None if it isn't open.
-
-        `text` has plain line feeds and no byte order mark. The view keeps its encoding and its line endings.
-        """
-        ...
-
-    async def encodings(self, path: str) -> Encodings:
-        """How the editor decodes a file."""
-        ...
-
-    async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
-        """Ask the person whether an agent may read or write a file that is outside the chat's folders."""
-        ...
-
-    async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
-        """Have the person fill in a form, or go to a page, while there is no conversation that could show it.
-
-        Returns `accept`, `decline` or None if they did neither, and what they have entered.
-        """
+    @property
+    def questions(self) -> Questions:
+        """Questions."""
         ...
 
 

@@ -17,6 +17,7 @@ from ..platforms.reasons import reason_of
 from ..review.changes import counted
 from ..review.disk import Encodings, decoded
 from ..review.document import NOTHING, Body, body_of
+from ..review.port import UnsavedTextError
 from ..review.source_text import SourceText
 from ..snapshots.entries import LINK, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
@@ -28,7 +29,7 @@ from .checkpoints import Checkpoints
 from .hunks import Hunks
 from .journal import Intent, Journal
 from .moving import Moved
-from .port import ChangeScreen, FileChanges, FileTurn, UnsavedTextError
+from .port import ChangeScreen, FileChanges, FileTurn
 from .round import Round, Seen, WrittenTurn
 from .rows import ChangeRow
 from .saves import Overwritten, Saves
@@ -408,12 +409,12 @@ class Folder:
     async def tell_overwritten(self, window: WindowId, path: str, lost: Overwritten) -> None:
         """Tell the editor that a save has overwritten what an agent had written."""
         full = self.full_path(path)
-        if (text := _shown(lost.data, await self._editor.encodings(full))) is not None:
+        if (text := _shown(lost.data, await self._editor.files.encodings(full))) is not None:
             self._editor.overwritten(window, full, lost.agents, text)
 
     async def committed(self, path: str, *, in_index: bool) -> str | None:
         """The text of a file in the person's own repository, as a view shows it; None if there is none."""
-        encodings = await self._editor.encodings(self.full_path(path))
+        encodings = await self._editor.files.encodings(self.full_path(path))
         data = await self.call(self.round.committed, path, in_index=in_index)
         return None if data is None else _shown(data, encodings)
 
@@ -467,7 +468,7 @@ class Folder:
         if found:
             more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
             question = f"You have edited this yourself, or may have: {'; '.join(found[:NAMED])}{more}. Keep it?"
-            is_all = not await self._editor.confirm(window, question, "Keep Mine", "Undo Those Too")
+            is_all = not await self._editor.questions.confirm(window, question, "Keep Mine", "Undo Those Too")
         intent, left = await self.call(plan, is_all=is_all)
         outcome = await self._carry_out(intent, at_work)
         return replace(outcome, left=[*left, *outcome.left])
@@ -501,7 +502,7 @@ class Folder:
                 continue
             if operation.is_edited:
                 question = f"You have edited what you accepted in {', '.join(operation.disk)}. Take it back?"
-                if not await self._editor.confirm(window, question, "Take Back"):
+                if not await self._editor.questions.confirm(window, question, "Take Back"):
                     return WriteOutcome([], left)
             outcome = await self._carry_out(Intent("back", writes, operation=operation.at), at_work)
             left += outcome.left
@@ -582,7 +583,7 @@ class Folder:
 
     async def _write(self, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
         """What was written, and a sentence for each file that was not."""
-        opened = await self._editor.open_files()
+        opened = await self._editor.files.open_files()
         unsaved = {write.path for write in writes if opened.get(self._full(write))}
         wholes = {write.whole for write in writes if write.whole and write.path in unsaved}
         possible = [write for write in writes if write.path not in unsaved and write.whole not in wholes]
@@ -613,10 +614,10 @@ class Folder:
 
     async def _apply_in_editor(self, full: str, write: Write) -> None:
         data = await self.call(self.undo.check, write)
-        text = _shown(data or b"", await self._editor.encodings(full))
-        if text is None and (await self._editor.open_files()).get(full):
+        text = _shown(data or b"", await self._editor.files.encodings(full))
+        if text is None and (await self._editor.files.open_files()).get(full):
             raise UnsavedTextError(f"{write.path} has unsaved text")
-        saved = None if text is None else await self._editor.replace_buffer(full, text, keeps_unsaved=True)
+        saved = None if text is None else await self._editor.files.replace_buffer(full, text, keeps_unsaved=True)
         if saved is None:
             await self.call(self.undo.write, write)
             return
@@ -626,7 +627,7 @@ class Folder:
     async def file(self, path: str) -> FileChanges | None:
         """The changes of a file for its view; None if nothing of it waits, or they can't be shown in the text."""
         full = self.full_path(path)
-        encodings = await self._editor.encodings(full)
+        encodings = await self._editor.files.encodings(full)
         return await self.call(self._file, path, full, encodings)
 
     def _file(self, path: str, full: str, encodings: Encodings) -> FileChanges | None:
@@ -653,11 +654,11 @@ class Folder:
 
         A file whose contents can't be shown as text has the empty body.
         """
-        opened = await self._editor.open_files()
+        opened = await self._editor.files.open_files()
         full = {path: self.full_path(path) for path in paths}
         # All files that are not open are read in the same way: asking for each takes a turn of the editor's thread.
         closed = [path for path in paths if os.path.normcase(full[path]) not in opened]
-        encodings = {path: await self._editor.encodings(full[path]) for path in {*paths} - {*closed[1:]}}
+        encodings = {path: await self._editor.files.encodings(full[path]) for path in {*paths} - {*closed[1:]}}
         encodings |= dict.fromkeys(closed, encodings[closed[0]]) if closed else {}
         return await self.call(lambda: _bodies(contents(), encodings))
 

@@ -124,7 +124,7 @@ class Looks:
 
     async def _tell_below(self, folder: Folder, seen: Seen) -> None:
         """Tell of each file that is open: whether its tab has unsaved text is known there when it is told."""
-        opened = await self._roots.editor.open_files()
+        opened = await self._roots.editor.files.open_files()
         for path in seen.changed:
             if os.path.normcase(folder.full_path(path)) in opened:
                 try:

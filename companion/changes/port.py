@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from ..ids import WindowId
-from ..messages import Screen
 from ..review.changes import Count
+from ..review.port import FileScreen
 
 if TYPE_CHECKING:
-    from ..review.disk import Encodings, Stamp
+    from ..conversation.forms import Form, Values
     from ..settings import Settings
     from .rows import ChangeRow
 
@@ -135,41 +135,39 @@ class SinceListing:
     """Files whose content in the commit isn't there to compare, or is too large."""
 
 
-class UnsavedTextError(OSError):
-    """A tab has text that isn't saved and is not to be lost."""
-
-
-class ChangeScreen(Screen, Protocol):
-    """What the changes need of the screen."""
-
-    def show_changes(self, window: WindowId, listing: Listing) -> None:
-        """Show what waits in a window. Called when that changes."""
-        ...
-
-    async def open_files(self) -> Mapping[str, bool]:
-        """The files that are open in any window, by their real paths, and whether they have unsaved edits."""
-        ...
-
-    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
-        """Replace the text of an open file as one step of undo, and save it.
-
-        Returns its stamp then; None if it isn't open.
-
-        Raises:
-            UnsavedTextError: it has unsaved text, with `keeps_unsaved`.
-            OSError: it can't be saved.
-        """
-        ...
-
-    async def encodings(self, path: str) -> Encodings:
-        """How the editor decodes a file."""
-        ...
+class Questions(Protocol):
+    """Questions in dialogs and panels, called on the companion thread."""
 
     async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
         """Ask a question with a button for yes; True if the person clicks that.
 
-        With `no`, a button of that name answers no, and it is a yes if the question is closed without an answer.
+        Nobody has asked for it, so it comes only once nothing has been typed for a while: a key would answer it. With
+        `no`, a button of that name answers no, and it is a yes if the question is closed without an answer.
         """
+        ...
+
+    async def may_touch(self, agent: str, path: str, *, writes: bool) -> bool:
+        """Ask the person whether an agent may read or write a file that is outside the chat's folders."""
+        ...
+
+    async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        """Have the person fill in a form, or go to a page, while there is no conversation that could show it.
+
+        Returns `accept`, `decline` or None if they did neither, and what they have entered.
+        """
+        ...
+
+
+class ChangeScreen(FileScreen, Protocol):
+    """What the changes need of the screen."""
+
+    @property
+    def questions(self) -> Questions:
+        """Questions."""
+        ...
+
+    def show_changes(self, window: WindowId, listing: Listing) -> None:
+        """Show what waits in a window. Called when that changes."""
         ...
 
     def written_below(self, path: str, agents: Sequence[str], before: bytes | None) -> None:

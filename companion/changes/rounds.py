@@ -291,7 +291,7 @@ class Rounds:
 
     async def _reviewed(self, folder: Folder, name: str, review: Review, text: str) -> None:
         window = review.window if review.window in folder.windows else review.owner.window
-        encodings = await self._editor.encodings(folder.full_path(name))
+        encodings = await self._editor.files.encodings(folder.full_path(name))
         async with folder.deciding(window):
             before = review.disk.source.source if review.disk.exists else None
             at_work, at = self.roots.at_work(folder), self.roots.reviews.take_answer(review)

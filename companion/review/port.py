@@ -78,18 +78,52 @@ class DiffViews(Protocol):
         ...
 
 
-class ReviewScreen(Screen, Protocol):
+class UnsavedTextError(OSError):
+    """A tab has text that isn't saved and is not to be lost."""
+
+
+class OpenFiles(Protocol):
+    """The files that are open in tabs, called on the companion thread."""
+
+    async def open_files(self) -> Mapping[str, bool]:
+        """The files that are open in any window, by their real paths, and whether they have unsaved edits."""
+        ...
+
+    async def buffer(self, path: str) -> str | None:
+        """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
+        ...
+
+    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
+        """Replace the text of a file that is open, as one step of undo, and save it.
+
+        Returns its stamp then; None if it isn't open.
+
+        `text` has plain line feeds and no byte order mark. The view keeps its encoding and its line endings.
+
+        Raises:
+            UnsavedTextError: it has unsaved text, with `keeps_unsaved`.
+            OSError: it can't be saved.
+        """
+        ...
+
+    async def encodings(self, path: str) -> Encodings:
+        """How the editor decodes a file, open or not."""
+        ...
+
+
+class FileScreen(Screen, Protocol):
+    """What whoever writes files needs of the screen."""
+
+    @property
+    def files(self) -> OpenFiles:
+        """The files in tabs."""
+        ...
+
+
+class ReviewScreen(FileScreen, Protocol):
     """What the reviews need of the screen."""
 
     @property
     def diffs(self) -> DiffViews:
         """The diffs."""
-        ...
-
-    async def encodings(self, path: str) -> Encodings:
-        """How the editor decodes a file."""
-        ...
-
-    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
-        """Replace the text of a file that is open, as one step of undo, and save it: see `changes.port`."""
         ...

@@ -382,7 +382,7 @@ class Reviews:
         """The file that the diff shows."""
         if review.request is None:
             with contextlib.suppress(TimeoutError):  # a busy editor; the defaults do
-                review.encodings = await self._editor.encodings(review.file_path)
+                review.encodings = await self._editor.files.encodings(review.file_path)
             return await asyncio.to_thread(read_file, review.file_path, review.encodings)
         seen = await asyncio.to_thread(stamp, review.file_path) if review.is_here else None
         return DiskFile(SourceText(review.request.old), exists=bool(review.request.old or seen), stamp=seen)

@@ -92,7 +92,7 @@ class Writes:
     async def _write(self, review: Review, content: str) -> None:
         """Write what the person has accepted over what the CLI has written. Raises OSError or UnicodeEncodeError."""
         path = await asyncio.to_thread(resolved, review.file_path)
-        if not await self._editor.replace_buffer(path, SourceText(content).shown, keeps_unsaved=True):
+        if not await self._editor.files.replace_buffer(path, SourceText(content).shown, keeps_unsaved=True):
             await asyncio.to_thread(_to_disk, path, content, review)
 
 

@@ -19,6 +19,7 @@ from .bridge import UiBridge
 from .chat.chats import ChatViews
 from .chat.consent import Consent
 from .chat.context import context_of
+from .chat.files import EditorFiles
 from .comments.panel import CommentPanel
 from .comments.sending import send_after_answer
 from .editor_events import EditorEvents
@@ -31,6 +32,7 @@ from .notify import notify
 from .own_views import VIEWS
 from .parts import Parts
 from .problems.problems import EditorProblems
+from .questions import EditorQuestions
 from .review.checkpoints import CheckpointPicker
 from .review.diffs import Diffs
 from .review.loaded import LoadedTexts
@@ -79,6 +81,8 @@ class Adapter:
         )
         self.notices = OpenNotices(NOTICES, self.status_bar.draw)
         self.messenger = Messenger(self._bridge, self.notices, self.focus)
+        self.files = EditorFiles(self._bridge)
+        self.questions = EditorQuestions(self._bridge, self.focus)
         self.libraries = Libraries(self.settings, self.messenger.say, self.messenger.solved)
         self._log = Log(print, debug=self.settings.value("debug"))
         self.runnable = RunnableClis(self.settings, self.on_another_thread)
@@ -161,6 +165,8 @@ class Adapter:
     def _parts(self) -> Parts:
         return Parts(
             focus=self.focus,
+            files=self.files,
+            questions=self.questions,
             settings=self.settings,
             messenger=self.messenger,
             notices=self.notices,

@@ -3,47 +3,34 @@
 from __future__ import annotations
 
 import os
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import sublime
 
-from ..chats.transcript.plain import flat
 from ..ids import ViewId, WindowId
-from ..review.disk import Encodings, Stamp, stamp
 from ..review.document import NOTHING, Body
 from ..visits import Visit
 from .bridge import UiBridge
 from .calls import AskLater, Post
-from .chat import files
-from .chat.permissions import ask_form
 from .parts import Parts
 from .problems import tabs
 from .problems.symbols import SymbolSearch
 from .review.written import offer_take_back
 from .window_state import remember_port, selection_of, window_state
-from .windows import encodings_of, find_window, open_files
+from .windows import find_window
 
 if TYPE_CHECKING:
-    import asyncio
-
     from ..changes.port import Listing
     from ..changes.rows import ChangeRow
     from ..chats.prompt import Draft
     from ..chats.transcript.render import Render
     from ..comments.comment import Comment
-    from ..conversation.forms import Form, Values
     from ..editor import WindowStatus
     from ..ids import ChatId
     from ..libraries.guard import Trouble
     from ..problems.shown import ShownProblems
     from ..server.port import ContextRequest, Selected, Selection, SymbolPlaces, SymbolQuestion, Tab, WindowState
-
-
-QUIET = 2.0
-"""Seconds without a key after which a question may come."""
 
 
 class EditorPort:
@@ -58,6 +45,8 @@ class EditorPort:
     ) -> None:
         self.messenger = parts.messenger
         self.diffs = parts.diffs
+        self.files = parts.files
+        self.questions = parts.questions
         self._bridge = bridge
         self._post = post
         self._ask_later = ask_later
@@ -132,23 +121,6 @@ class EditorPort:
         """Show what waits in a window. Called when that changes."""
         self._bridge.post(lambda: self._show_changes(window, listing))
 
-    async def open_files(self) -> dict[str, bool]:
-        """The files that are open in any window, by their real paths, and whether they have unsaved edits."""
-        return await self._bridge.ask(lambda done: done(open_files()), waits=True)
-
-    async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
-        """Ask a question with a button for yes; True if the person clicks that.
-
-        Nobody has asked for it, so it comes only once nothing has been typed for a while: a key would answer it.
-        """
-        import asyncio  # noqa: PLC0415 - it would stall the UI thread
-
-        while True:
-            if (left := self._parts.focus.typed_at + QUIET - time.monotonic()) <= 0:
-                break
-            await asyncio.sleep(left)
-        return await self._bridge.ask(lambda done: done(_confirm(question, yes, no)), waits=True)
-
     def overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
         """A save of the person has overwritten what agents had written in a file: the text that was lost there."""
         self._bridge.post(lambda: self._overwritten(window, path, agents, text))
@@ -164,48 +136,6 @@ class EditorPort:
     def written_below(self, path: str, agents: Sequence[str], before: bytes | None) -> None:
         """Agents have written a file that is open. `path` is absolute."""
         self._bridge.post(lambda: self._parts.unsaved.written_below(path, agents, before))
-
-    async def buffer(self, path: str) -> str | None:
-        """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
-        return await self._bridge.ask(lambda done: done(files.buffer(path)), waits=True)
-
-    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
-        """Replace the text of an open file as one step of undo, and save it.
-
-        Returns its stamp then; None if it isn't open.
-        """
-
-        def replace(done: Callable[[Stamp], None]) -> None:
-            if files.replace(path, text, keeps_unsaved=keeps_unsaved):
-                # At once, before others write it, and not here, where its disk may hang.
-                threading.Thread(target=lambda: done(stamp(path)), name="qwen-companion-stamp", daemon=True).start()
-            else:
-                done(None)
-
-        return await self._bridge.ask(replace, waits=True)
-
-    async def may_touch(self, window: WindowId, agent: str, path: str, *, writes: bool) -> bool:
-        """Ask the person whether an agent may read or write a file that is outside the chat's folders."""
-        return await self._bridge.ask(lambda done: done(files.may_touch(agent, path, writes=writes)), waits=True)
-
-    async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
-        """Have the person fill in a form, or go to a page, while there is no conversation that could show it."""
-        import asyncio  # noqa: PLC0415 - it would stall the UI thread
-
-        answer: asyncio.Future[tuple[str | None, Values]] = asyncio.get_running_loop().create_future()
-
-        def answered(option: str | None, values: Values) -> None:
-            self._post(lambda _: answer.done() or answer.set_result((option, values)))
-
-        def ask() -> None:
-            ask_form(sublime.Window(window), agent, message, form, form.defaults, answered, lambda: answered(None, {}))
-
-        self._bridge.post(ask)
-        return await answer
-
-    async def encodings(self, path: str) -> Encodings:
-        """How the editor decodes a file."""
-        return await self._bridge.ask(lambda done: done(encodings_of(path)), waits=True)
 
     async def show_chat(self, chat: ChatId, render: Render) -> bool:
         """Update the view of a chat, by the view's id. Returns False if there is none."""
@@ -296,10 +226,3 @@ class EditorPort:
         else:
             self._parts.settings.glance(found, sublime.View(question.selected))
         return window_state(found, question)
-
-
-def _confirm(question: str, yes: str, no: str) -> bool:
-    question = flat(question, 1_000)  # it may name a folder
-    if no:
-        return sublime.yes_no_cancel_dialog(question, yes, no) != sublime.DialogResult.NO
-    return sublime.ok_cancel_dialog(question, yes)

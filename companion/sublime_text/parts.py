@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .chat.chats import ChatViews
+from .chat.files import EditorFiles
 from .comments.panel import CommentPanel
 from .follow import Following
 from .libraries import Libraries
 from .messenger import Messenger
 from .notices import OpenNotices
 from .problems.problems import EditorProblems
+from .questions import EditorQuestions
 from .review.diffs import Diffs
 from .review.loaded import LoadedTexts
 from .review.review_tabs import ReviewTabs
@@ -26,6 +28,8 @@ class Parts:
     """What shows something to the person, or hears of what they do."""
 
     focus: Focus
+    files: EditorFiles
+    questions: EditorQuestions
     settings: SettingsFile
     messenger: Messenger
     notices: OpenNotices

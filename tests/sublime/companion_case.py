@@ -38,6 +38,11 @@ def loaded(name: str) -> ModuleType:
     return importlib.import_module(f"{(__package__ or '').partition('.')[0]}.companion.{name}")
 
 
+def at_once(method: Any, *args: Any, **kwargs: Any) -> Any:
+    """Do on the UI thread what the companion asks of it."""
+    return method.__wrapped__(method.__self__, *args, **kwargs)
+
+
 def writes_forgotten() -> Future[None]:
     """Have the companion wait no longer for a CLI to write what was accepted; done when it has ended that."""
     ended: Future[None] = Future()

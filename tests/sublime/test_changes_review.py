@@ -211,13 +211,13 @@ class TestWritten(ChangesCase):
     def test_what_is_typed_while_an_undo_is_on_its_way_stays_unsaved(self) -> Steps:
         """The tab had no unsaved edits when the undo began."""
         yield from self.opened_at_first()
-        port = loaded("sublime_text.package").adapter().port
-        before, files = self.path.read_bytes(), port.open_files
+        opened = loaded("sublime_text.package").adapter().files
+        before, files = self.path.read_bytes(), opened.open_files
 
         async def clean() -> dict[str, bool]:
             return dict.fromkeys(await files(), False)
 
-        patcher = patch.object(port, "open_files", clean)
+        patcher = patch.object(opened, "open_files", clean)
         patcher.start()
         self.addCleanup(patcher.stop)
         self.put_caret(self.code, 3)

@@ -14,7 +14,7 @@ import sublime
 
 from .changes_case import CHANGES, FILE, PROPOSAL, ChangesCase
 from .chat_case import ChatCase, Steps, loaded
-from .companion_case import CompanionCase, diff_views, text_of
+from .companion_case import CompanionCase, at_once, diff_views, text_of
 
 OWN = {"Own": {"command": ["own-agent", "--acp", "a b"], "letter": "O"}}
 CONSENT = "QwenCompanion Agents.sublime-settings"
@@ -234,17 +234,18 @@ class TestNames(AgentCase):
 class TestFiles(CompanionCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
-        self.files = loaded("sublime_text.chat.files")
+        self.adapter = loaded("sublime_text.package").adapter()
 
     def replace(self, path: Path, text: str) -> bool:
-        return self.files.replace(str(path), text, keeps_unsaved=False)
+        return loaded("sublime_text.chat.files").replace(str(path), text, keeps_unsaved=False)
 
     def test_only_an_unsaved_text_is_the_editors(self) -> None:
         path = str(self.file)
-        self.assertIsNone(self.files.buffer(path))
+        buffer = self.adapter.files.buffer
+        self.assertIsNone(at_once(buffer, path))
         self.view.run_command("append", {"characters": "# mine\n"})
-        self.assertEqual(self.files.buffer(path), text_of(self.view))
-        self.assertIsNone(self.files.buffer(path + "x"))
+        self.assertEqual(at_once(buffer, path), text_of(self.view))
+        self.assertIsNone(at_once(buffer, path + "x"))
 
     def test_an_open_file_is_replaced_in_one_step_and_saved(self) -> Steps:
         self.file.write_bytes(b"one\r\ntwo\r\nthree\r\n")
@@ -309,7 +310,7 @@ class TestFiles(CompanionCase):
     def test_a_file_outside_is_asked_about(self) -> None:
         asked: list[str] = []
         with patch.object(sublime, "ok_cancel_dialog", lambda text, *_: asked.append(text) or False):
-            allowed = self.files.may_touch("Gemini CLI", "/etc/passwd", writes=False)
+            allowed = at_once(self.adapter.questions.may_touch, "Gemini CLI", "/etc/passwd", writes=False)
         self.assertFalse(allowed)
         self.assertIn("Gemini CLI wants to read a file outside the folder of the chat:\n\n    /etc/passwd", asked[0])
 

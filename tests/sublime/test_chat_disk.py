@@ -113,11 +113,11 @@ class TestOtherThreads(ChatCase):
         self.assertNotIn(threading.current_thread(), self.threads)
 
     def test_what_an_agent_has_written_into_an_open_file_is_looked_at_on_another_thread(self) -> Steps:
-        port, stamps = loaded("sublime_text.editor_port"), []
-        with patch.object(port, "stamp", self.noted(port.stamp)):
+        files, stamps = loaded("sublime_text.chat.files"), []
+        with patch.object(files, "stamp", self.noted(files.stamp)):
             for path in (str(self.file), str(self.folder / "none.py")):
                 self.adapter.ask_later(
-                    self.window, lambda _, path=path: self.adapter.port.replace_buffer(path, "two\n"), stamps.append
+                    self.window, lambda _, path=path: self.adapter.files.replace_buffer(path, "two\n"), stamps.append
                 )
             yield lambda: len(stamps) == 2
         yield from self.called_elsewhere()

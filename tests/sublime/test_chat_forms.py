@@ -8,6 +8,7 @@ from unittest.mock import patch
 import sublime
 
 from .chat_case import AnswersCase, Steps, loaded
+from .companion_case import at_once
 
 ASKS = "qwen_companion.chat_asks"
 
@@ -128,7 +129,8 @@ class TestForms(AnswersCase):
     def test_an_agents_words_can_not_take_over_the_dialog_of_a_file(self) -> None:
         asked: list[str] = []
         with patch.object(sublime, "ok_cancel_dialog", lambda text, *_: asked.append(text) or False):
-            loaded("sublime_text.chat.files").may_touch("A\n\u202eB" * 99, "/etc/\u202epasswd\n\nFine", writes=True)
+            may_touch = loaded("sublime_text.package").adapter().questions.may_touch
+            at_once(may_touch, "A\n\u202eB" * 99, "/etc/\u202epasswd\n\nFine", writes=True)
         self.assertIn("\n\n    /etc/\\u202epasswd ↵ Fine\n\n", asked[0])
         self.assertEqual(asked[0].count("\n"), 4)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from companion.changes.port import Listing, UnsavedTextError
+from companion.changes.port import Listing
 from companion.chats.prompt import Draft
 from companion.chats.transcript.render import Render
 from companion.comments.comment import MAX_NOTES, Comment
@@ -22,6 +22,7 @@ from companion.problems.shown import FileProblems, ShownProblems
 from companion.review.changes import TextEdit
 from companion.review.disk import Encodings, Stamp, stamp
 from companion.review.marks import Marks
+from companion.review.port import UnsavedTextError
 from companion.review.review import Review
 from companion.server.port import (
     ContextRequest,
@@ -101,7 +102,7 @@ class MemoryEditor:
     """The decisions of which it was said how they are taken back."""
     """The turns that have changed files."""
     show_fails: Exception | None = None
-    questions: list[ContextRequest] = field(default_factory=list)
+    requests: list[ContextRequest] = field(default_factory=list)
     """What was asked of any window."""
     asked: list[int] = field(default_factory=list)
     """The limits in the requests for a selection."""
@@ -138,6 +139,14 @@ class MemoryEditor:
     """Whether a package that is asked never answers."""
     allows_outside: bool = False
     """Whether the person lets an agent touch files outside its folder."""
+
+    @property
+    def files(self) -> MemoryEditor:
+        return self
+
+    @property
+    def questions(self) -> MemoryEditor:
+        return self
 
     @property
     def messenger(self) -> MemoryEditor:
@@ -231,7 +240,7 @@ class MemoryEditor:
     def written_below(self, path: str, agents: Sequence[str], before: bytes | None) -> None:
         self.below.append((path, tuple(agents), before))
 
-    async def may_touch(self, window: int, agent: str, path: str, *, writes: bool) -> bool:
+    async def may_touch(self, agent: str, path: str, *, writes: bool) -> bool:
         return self.allows_outside
 
     def listening(self, window: WindowId, port: int) -> None:
@@ -244,7 +253,7 @@ class MemoryEditor:
         self.statuses.setdefault(window, []).append(status)
 
     async def window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
-        self.questions.append(question)
+        self.requests.append(question)
         if window not in self.windows:
             return None
         here = [(view, *self.views[view]) for view in question.views if view in self.views]

@@ -162,11 +162,11 @@ class Files:
             why = _why(error, path)
         if why:
             raise RequestError(INTERNAL_ERROR, why)
-        text = await self._editor.buffer(path)
+        text = await self._editor.files.buffer(path)
         if text is not None:
             self._read[os.path.normcase(path)] = text
         else:
-            encodings = await self._editor.encodings(path)
+            encodings = await self._editor.files.encodings(path)
             try:
                 found = await answered(path, partial(_from_disk, path, encodings))
             except OSError as error:
@@ -202,13 +202,13 @@ class Files:
         found: list[str] = []
         try:
             real = await answered(path, partial(resolved, path))
-            encodings = await self._editor.encodings(real)
+            encodings = await self._editor.files.encodings(real)
             on_disk = await answered(real, partial(_from_disk, real, encodings))
             if on_disk.exists and on_disk.is_text:
                 found.append(on_disk.source.source)
         except OSError:
             return []
-        if (unsaved := await self._editor.buffer(real)) is not None:
+        if (unsaved := await self._editor.files.buffer(real)) is not None:
             found.append(unsaved)
         return found
 
@@ -266,7 +266,7 @@ class Files:
 
     async def _check_unsaved(self, path: str, content: str) -> None:
         """Raise a RequestError if a write would take away unsaved text that the agent doesn't know."""
-        unsaved = await self._editor.buffer(path)
+        unsaved = await self._editor.files.buffer(path)
         if unsaved is None or _is_same(unsaved, content) or self._read.get(os.path.normcase(path)) == unsaved:
             return
         raise RequestError(INTERNAL_ERROR, UNSAVED.format(path=path))
@@ -292,9 +292,7 @@ class Files:
             if key not in self._answers:
                 if self._refusals >= MAX_REFUSALS:
                     raise RequestError(INTERNAL_ERROR, "the user doesn't allow files outside the chat's folder")
-                self._answers[key] = await self._editor.may_touch(
-                    self._agent.place.id, self._agent.name, real, writes=writes
-                )
+                self._answers[key] = await self._editor.questions.may_touch(self._agent.name, real, writes=writes)
                 self._refusals += not self._answers[key]
         if not self._answers[key]:
             raise RequestError(INTERNAL_ERROR, f"the user doesn't allow {real}, which is outside the chat's folder")
@@ -304,9 +302,9 @@ class Files:
         text = SourceText(content)
         mark, windows = extensions.written(params)
         try:
-            if await self._editor.replace_buffer(path, text.shown):
+            if await self._editor.files.replace_buffer(path, text.shown):
                 return
-            await asyncio.to_thread(_to_disk, path, text, await self._editor.encodings(path), mark, windows)
+            await asyncio.to_thread(_to_disk, path, text, await self._editor.files.encodings(path), mark, windows)
         except UnicodeEncodeError as error:
             lacking = error.object[error.start : error.start + 1]
             raise RequestError(INTERNAL_ERROR, f"the encoding of {path} has no {lacking!r}") from None

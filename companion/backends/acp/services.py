@@ -291,7 +291,9 @@ class Services:
         message = one_line(elicitation.message, MAX_MESSAGE)
         async with self._beside:
             while self._refusals < MAX_REFUSALS and self._agent.is_opening:
-                option, values = await self._editor.elicit(self._window, self._agent.name, message, elicitation.form)
+                option, values = await self._editor.questions.elicit(
+                    self._window, self._agent.name, message, elicitation.form
+                )
                 self._refusals = 0 if option == ACCEPT else self._refusals + 1
                 try:
                     return encode_answer(elicitation, option, values)

@@ -1,19 +1,49 @@
-"""The editor's side of an agent's files: what is open is read and written here (companion/backends/port.py)."""
+"""Files that are open: what agents and decisions read and write there, whose tabs stay as they are."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+
 import sublime
 
-from ...changes.port import UnsavedTextError
-from ...chats.transcript.plain import flat, spelled
+from ...review.disk import Encodings, Stamp, stamp
+from ...review.port import UnsavedTextError
 from .. import buffers
-from ..windows import OWN_SAVES, views_of_file
+from ..bridge import UiBridge, asked
+from ..windows import OWN_SAVES, encodings_of, open_files, views_of_file
 
 
-def buffer(path: str) -> str | None:
-    """The text of a file that is open with edits that aren't saved; None if there is none."""
-    view = next((view for view in views_of_file(path, is_exact=True) if view.is_dirty()), None)
-    return view.substr(sublime.Region(0, view.size())) if view else None
+class EditorFiles:
+    """The files in tabs: `companion.review.port.OpenFiles`. They are waited for as long as the editor lives."""
+
+    def __init__(self, bridge: UiBridge) -> None:
+        self.bridge = bridge
+
+    @asked(waits=True)
+    def open_files(self) -> dict[str, bool]:
+        return open_files()
+
+    @asked(waits=True)
+    def buffer(self, path: str) -> str | None:
+        view = next((view for view in views_of_file(path, is_exact=True) if view.is_dirty()), None)
+        return view.substr(sublime.Region(0, view.size())) if view else None
+
+    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
+        """As `OpenFiles` has it."""
+
+        def begin(done: Callable[[Stamp], None]) -> None:
+            if replace(path, text, keeps_unsaved=keeps_unsaved):
+                # At once, before others write it, and not here, where its disk may hang.
+                threading.Thread(target=lambda: done(stamp(path)), name="qwen-companion-stamp", daemon=True).start()
+            else:
+                done(None)
+
+        return await self.bridge.ask(begin, waits=True)
+
+    @asked(waits=True)
+    def encodings(self, path: str) -> Encodings:
+        return encodings_of(path)
 
 
 def replace(path: str, text: str, *, keeps_unsaved: bool) -> bool:
@@ -47,13 +77,3 @@ def replace(path: str, text: str, *, keeps_unsaved: bool) -> bool:
             view.run_command("undo")
         raise OSError(f"{path} could not be saved")
     return True
-
-
-def may_touch(agent: str, path: str, *, writes: bool) -> bool:
-    """Ask whether an agent may touch a file outside its folder."""
-    verb = "write to" if writes else "read"
-    question = (
-        f"{flat(agent, 80)} wants to {verb} a file outside the folder of the chat:\n\n    {spelled(path)}\n\n"
-        "Your answer counts for the folder of that file, until the chat ends."
-    )
-    return sublime.ok_cancel_dialog(question, "Allow", "QwenCompanion")

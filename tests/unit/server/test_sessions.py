@@ -115,11 +115,11 @@ def test_a_movement_of_the_caret_asks_for_one_view_in_one_call(running: Running,
         running.focus(number, tmp_path / f"{number}.txt")
     last = CANDIDATES + 4
     until(lambda: open_files(stream.take("ide/contextUpdate"))[0] == str(tmp_path / f"{last}.txt"))
-    asked, selections = len(editor.questions), len(editor.asked)
+    asked, selections = len(editor.requests), len(editor.asked)
     editor.selections[last] = Selection(7, 1)
     running.do(lambda companion: companion.touched(WindowId(1), ViewId(last)))
     assert stream.take("ide/contextUpdate")["workspaceState"]["openFiles"][0]["cursor"] == {"line": 7, "character": 1}
-    assert editor.questions[asked:] == [
+    assert editor.requests[asked:] == [
         ContextRequest((ViewId(last),), is_whole=False, selected=ViewId(last), limit=16_384)
     ]
     assert len(editor.asked) == selections + 1
