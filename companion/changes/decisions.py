@@ -229,13 +229,13 @@ class Decisions:
         outcome = await folder.undo_all(window, at_work, sees)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
         if count := len({*paths} & {*outcome.written}):  # a renamed one is one file
-            self._roots.editor.offer_take_back(window, f"Undone: {counted(count, 'file')}")
+            self._roots.editor.written.offer_take_back(window, f"Undone: {counted(count, 'file')}")
 
     def answered(self, review: Review) -> None:
         """The person has accepted a proposal, or rejected it."""
         window = review.window
         if review.outcome == "accepted":
-            self._roots.editor.offer_take_back(window, f"Accepted {review.name}")
+            self._roots.editor.written.offer_take_back(window, f"Accepted {review.name}")
         self._roots.publish(window)
 
     def take_back(self, window: WindowId) -> None:

@@ -404,13 +404,13 @@ class Folder:
     async def tell_below(self, path: str, before: TreeSnapshot) -> None:
         """Tell the editor that an agent has written a file that is open there."""
         if below := await self.call(self.saves.written_below, path, before):
-            self._editor.written_below(self.full_path(path), *below)
+            self._editor.unsaved.written_below(self.full_path(path), *below)
 
     async def tell_overwritten(self, window: WindowId, path: str, lost: Overwritten) -> None:
         """Tell the editor that a save has overwritten what an agent had written."""
         full = self.full_path(path)
         if (text := _shown(lost.data, await self._editor.files.encodings(full))) is not None:
-            self._editor.overwritten(window, full, lost.agents, text)
+            self._editor.written.save_overwritten(window, full, lost.agents, text)
 
     async def committed(self, path: str, *, in_index: bool) -> str | None:
         """The text of a file in the person's own repository, as a view shows it; None if there is none."""

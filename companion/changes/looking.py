@@ -139,7 +139,7 @@ class Looks:
         files = len({each for each in waiting if os.path.join(*each) in known.turn_files})
         known.turn_files.clear()
         if files:
-            self._roots.editor.turn_changed(window, agent, files)
+            self._roots.editor.written.turn_changed(window, agent, files)
             if agent in known.clis and agent not in known.unasking:
                 known.unasking.add(agent)
                 self._roots.work.changes_changed()

@@ -158,35 +158,53 @@ class Questions(Protocol):
         ...
 
 
-class ChangeScreen(FileScreen, Protocol):
-    """What the changes need of the screen."""
-
-    @property
-    def questions(self) -> Questions:
-        """Questions."""
-        ...
+class ChangeViews(Protocol):
+    """The written changes on the screen, called on the companion thread."""
 
     def show_changes(self, window: WindowId, listing: Listing) -> None:
         """Show what waits in a window. Called when that changes."""
-        ...
-
-    def written_below(self, path: str, agents: Sequence[str], before: bytes | None) -> None:
-        """Agents have written a file that is open. `path` is absolute.
-
-        `before` is what was on the disk before the look that has found it; None if that was no text, or isn't known.
-        """
-        ...
-
-    def overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
-        """A save of the person has overwritten what agents had written in a file: the text that was lost there."""
         ...
 
     def offer_take_back(self, window: WindowId, said: str) -> None:
         """Say for ten seconds what the person has decided, such as “Accepted a.py”, and how that is taken back."""
         ...
 
+    def save_overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
+        """A save of the person has overwritten what agents had written: offer once to compare the text lost there."""
+        ...
+
     def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
-        """A turn is over, or a CLI has been quiet for a while, and this many files have changed in it."""
+        """A turn is over, or a CLI has been quiet for a while, and this many files have changed in it: say so once."""
+        ...
+
+
+class UnsavedViews(Protocol):
+    """The tabs with unsaved text, called on the companion thread."""
+
+    def written_below(self, path: str, agents: Sequence[str], before: bytes | None) -> None:
+        """Agents have written a file that is open. A tab with unsaved text of it says so, once. `path` is absolute.
+
+        `before` is what was on the disk before the look that has found it; None if that was no text, or isn't known.
+        """
+        ...
+
+
+class ChangeScreen(FileScreen, Protocol):
+    """What the changes need of the screen."""
+
+    @property
+    def written(self) -> ChangeViews:
+        """The written changes."""
+        ...
+
+    @property
+    def unsaved(self) -> UnsavedViews:
+        """The tabs with unsaved text."""
+        ...
+
+    @property
+    def questions(self) -> Questions:
+        """Questions."""
         ...
 
 

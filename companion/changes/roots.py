@@ -265,7 +265,7 @@ class Roots:
         listing = Listing(rows, done, unsure, mine, has_checkpoints, can_take_back, disk)
         if listing != known.listing:
             known.listing = listing
-            self.editor.show_changes(window, listing)
+            self.editor.written.show_changes(window, listing)
             self.work.changes_changed()
 
     def say_trouble(self, folder: Folder, window: WindowId) -> None:

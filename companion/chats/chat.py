@@ -123,7 +123,7 @@ class Renderer:
             try:
                 self._chat.outbox.shown()
                 render = await self._render(transcript, snapshot)
-                return await self._chat.place.screen.show_chat(self._chat.id, render)
+                return await self._chat.place.screen.chats.show_chat(self._chat.id, render)
             except TimeoutError:
                 # It may have been shown or not.
                 pass
@@ -491,7 +491,7 @@ class Chat:
 
     def give_back(self, draft: Draft, why: str) -> None:
         """Put a draft back into the prompt, and say why."""
-        self.place.screen.return_draft(self.id, draft, why)
+        self.place.screen.chats.return_draft(self.id, draft, why)
 
     def _done(self, task: asyncio.Task[object]) -> None:
         self._tasks.discard(task)

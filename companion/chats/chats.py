@@ -445,7 +445,7 @@ class Chats:
         if chat := self._registry.get(chat_id):
             chat.send(draft, mid_turn=mid_turn)
         else:
-            self._screen.return_draft(chat_id, draft, str(NotConnectedError()))
+            self._screen.chats.return_draft(chat_id, draft, str(NotConnectedError()))
 
     def questions(self, window: WindowId) -> int:
         """How many permissions wait in a window's chats without a diff that shows them."""
@@ -480,7 +480,7 @@ class Chats:
             text = next((queued.text for queued in chat.status.queue if queued.id == prompt), "")
             if await client.dequeue(session, prompt):
                 draft = chat.outbox.draft_of(prompt, text)
-                self._screen.return_draft(chat_id, draft, "It was removed from the queue.")
+                self._screen.chats.return_draft(chat_id, draft, "It was removed from the queue.")
             else:
                 self._screen.messenger.mention("This prompt is no longer in the queue.", chat.window)
 
@@ -490,7 +490,7 @@ class Chats:
         """Take back what has not gone out to the daemon yet (`Frame.unsent`); it goes to the editor."""
         if chat := self._registry.get(chat_id):
             if draft := chat.outbox.take_one(unsent):
-                self._screen.return_draft(chat_id, draft, "It was taken back before it was sent.")
+                self._screen.chats.return_draft(chat_id, draft, "It was taken back before it was sent.")
             else:
                 self._screen.messenger.mention("It has been sent already.", chat.window)
 
@@ -548,7 +548,7 @@ class Chats:
                 for chat_id, chat in one["chats"].items():
                     self._registry.made(chat_id, window).inherit(chat)
                     if window in windows and self._registry[chat_id].is_at_work:
-                        self._screen.take_up_chat(chat_id)
+                        self._screen.chats.take_up_chat(chat_id)
             except (LookupError, TypeError, ValueError, AttributeError):
                 logger.exception("The chats of another version of the package can't be taken over")
             if window not in windows:

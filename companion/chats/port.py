@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .transcript.render import Render
 
 
-class ChatScreen(AgentScreen, Protocol):
+class ChatViews(Protocol):
     """The chats on the screen, called on the companion thread."""
 
     async def show_chat(self, chat: ChatId, render: Render) -> bool:
@@ -34,6 +34,24 @@ class ChatScreen(AgentScreen, Protocol):
         """Put a draft back into the chat's prompt, and say why. If the chat has closed, show it in a tab of its own."""
         ...
 
+
+class Followers(Protocol):
+    """Whoever follows agents, called on the companion thread."""
+
     def show_visits(self, window: WindowId, visits: Sequence[Visit]) -> None:
         """The agent of a chat reads or writes at these places, in this order."""
+        ...
+
+
+class ChatScreen(AgentScreen, Protocol):
+    """What the chats need of the screen."""
+
+    @property
+    def chats(self) -> ChatViews:
+        """The chats."""
+        ...
+
+    @property
+    def following(self) -> Followers:
+        """Who follows their agents."""
         ...

@@ -162,7 +162,7 @@ class VisitWatch:
                     self._looked[tool.id] = tool
                     visits += self._fresh(tool, agent)
         if visits:
-            self._editor.show_visits(self._window, visits)
+            self._editor.following.show_visits(self._window, visits)
 
     def _fresh(self, tool: Tool, agent: str) -> Iterator[Visit]:
         for path, line in _places(tool):

@@ -87,18 +87,22 @@ class Adapter:
         self._log = Log(print, debug=self.settings.value("debug"))
         self.runnable = RunnableClis(self.settings, self.on_another_thread)
         self.loaded = LoadedTexts(self.on_another_thread)
-        self.unsaved = UnsavedTexts(self.on_another_thread, encodings_of, self.loaded, self._loaded)
+        self.unsaved = UnsavedTexts(self._bridge, self.on_another_thread, encodings_of, self.loaded, self._loaded)
+        self.following = Following(self._bridge, self.focus, self.on_another_thread, self.settings.told)
         self.written = WrittenChanges(
+            self._bridge,
             self.focus,
+            self.following,
+            self.status_bar,
             self._post,
             self.ask_later,
             self.on_another_thread,
             self._review_changed,
+            self._all_reviewed,
             lambda: bool(self.settings.value("open_first_change")),
         )
         self.problems = EditorProblems()
         self.checkpoints = CheckpointPicker(self.ask_later, self._post)
-        self.following = Following(self.focus, self.on_another_thread, self.settings.told)
         self.diffs = self._diffs()
         self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
         self.chats = self._chats()
@@ -138,7 +142,9 @@ class Adapter:
 
     def _chats(self) -> ChatViews:
         return ChatViews(
+            self._bridge,
             self.focus,
+            self.messenger,
             lambda call: self._post(lambda companion: call(companion.chats)),
             self.on_another_thread,
             self.consent,
@@ -147,6 +153,7 @@ class Adapter:
             notify=lambda text: notify(text) if self.settings.value("chat_notifications") else None,
             is_starting=lambda: self.is_starting,
             sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
+            returned=self._prompt_returned,
             here=lambda window, path: PathMaps(tuple(self.settings.of(window, "path_maps").items())).here(path),
             listing=self.written.listings.of,
         )
@@ -325,6 +332,12 @@ class Adapter:
     def _review_changed(self, window: sublime.Window) -> None:
         self.review.changed(window)
         self.chats.review_changed(window)
+
+    def _all_reviewed(self, window: sublime.Window) -> None:
+        self.comments.forget_notes(window)
+
+    def _prompt_returned(self, agent: str | None, text: str) -> None:
+        self.comments.prompt_returned(agent, text)
 
     def _accepted(self, diff: DiffView) -> None:
         self.comments.accepted(diff)

@@ -13,15 +13,16 @@ import sublime_plugin
 
 from ..visits import RecentFiles, Visit, is_elsewhere, why_unopened
 from . import package
+from .bridge import UiBridge, posted
 from .calls import OffThread
 from .own_views import VIEWS
 from .panels import PanelItem, choose, say
 from .places import open_place
-from .windows import is_visible, show_in_group
+from .windows import find_window, is_visible, show_in_group
 
 if TYPE_CHECKING:
     from ..exclusion import Told
-    from ..ids import ChatId
+    from ..ids import ChatId, WindowId
     from .windows import Focus
 
 
@@ -104,10 +105,13 @@ class _Followed:
 
 
 class Following:
-    """Follows agents. Lives on the UI thread."""
+    """Follows agents. Lives on the UI thread, but for `show_visits`."""
 
-    def __init__(self, focus: Focus, off_thread: OffThread, told: Callable[[sublime.Window], Told]) -> None:
+    def __init__(
+        self, bridge: UiBridge, focus: Focus, off_thread: OffThread, told: Callable[[sublime.Window], Told]
+    ) -> None:
         """`told` is what may be told of the files of a window: what that leaves out is not shown by itself."""
+        self.bridge = bridge
         self._focus = focus
         self._off_thread = off_thread
         self._told = told
@@ -137,6 +141,11 @@ class Following:
     def open(self, window: sublime.Window, visit: Visit) -> None:
         """Go to a place that the person has chosen from the list."""
         open_place(window, self._off_thread, visit.path, visit.line)
+
+    @posted
+    def show_visits(self, window: WindowId, visits: Sequence[Visit]) -> None:
+        if visits and (target := find_window(window)):
+            self.visited(target, visits)
 
     def visited(self, window: sublime.Window, visits: Sequence[Visit]) -> None:
         """Agents visited these places, in this order. A place on another computer can't be shown."""

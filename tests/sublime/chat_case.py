@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import sublime
 
-from .companion_case import CompanionCase, Steps, loaded, text_of
+from .companion_case import CompanionCase, Steps, at_once, loaded, text_of
 
 MARK = "\n❯\u00a0"
 
@@ -140,7 +140,7 @@ class ChatCase(CompanionCase):
         render = self.transcript.update(view, self.locality(), session)
         if chosen_mode:
             render = replace(render, chosen={"session": session, "mode": chosen_mode})
-        self.assertTrue(self.adapter.chats.show(self.chat.id, render))
+        self.assertTrue(at_once(self.adapter.chats.show_chat, self.chat.id, render))
         return render
 
     def locality(self) -> Any:

@@ -12,7 +12,7 @@ from unittest.mock import Mock, patch
 
 import sublime
 
-from .companion_case import CompanionCase, Steps, loaded, text_of
+from .companion_case import CompanionCase, Steps, at_once, loaded, text_of
 from .own import kind_of
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
@@ -442,15 +442,15 @@ class TestWritten(ChangesCase):
         self.addCleanup(setattr, written, "_opens_first", written._opens_first)
         written._typed_at = -100.0
         self.window.focus_view(self.view)
-        written.turn_changed(self.window, "Qwen Code", 1)
+        at_once(written.turn_changed, self.window.id(), "Qwen Code", 1)
         self.assertEqual(self.window.active_view(), self.view)
         written._opens_first = lambda: True
         self.view.run_command("insert", {"characters": "x"})
         self.view.run_command("undo")
-        written.turn_changed(self.window, "Qwen Code", 1)
+        at_once(written.turn_changed, self.window.id(), "Qwen Code", 1)
         self.assertEqual(self.window.active_view(), self.view)
         written._typed_at = -100.0
-        written.turn_changed(self.window, "Qwen Code", 1)
+        at_once(written.turn_changed, self.window.id(), "Qwen Code", 1)
         yield lambda: (view := self.window.active_view()) and view.file_name() == str(self.path)
 
     def test_the_first_change_does_not_open_where_the_person_is_not(self) -> Steps:
@@ -460,13 +460,13 @@ class TestWritten(ChangesCase):
         written._opens_first = lambda: True
         written._typed_at = -100.0
         panel = yield from self.open_terminal_panel()
-        written.turn_changed(self.window, "Qwen Code", 1)
+        at_once(written.turn_changed, self.window.id(), "Qwen Code", 1)
         self.assertEqual(self.focused(), panel)
         self.window.focus_view(self.view)
         yield lambda: self.focused() == self.view
         front = yield from self.another_window()
         yield lambda: sublime.active_window() == front
-        written.turn_changed(self.window, "Qwen Code", 1)
+        at_once(written.turn_changed, self.window.id(), "Qwen Code", 1)
         self.assertEqual(sublime.active_window(), front)
         self.assertIsNone(self.window.find_open_file(str(self.path)))
 
@@ -475,10 +475,10 @@ class TestWritten(ChangesCase):
         self.window.focus_view(self.view)
         self.window.run_command("qwen_companion_review")
         yield lambda: (view := self.window.active_view()) and kind_of(view) == "review"
-        self.on_screen.turn_changed(self.window, "Somebody", 1)
+        at_once(self.on_screen.turn_changed, self.window.id(), "Somebody", 1)
         self.assertFalse(self.screen.said("Somebody: 1 file changed"))
         self.window.focus_view(self.view)
-        self.on_screen.turn_changed(self.window, "Somebody", 1)
+        at_once(self.on_screen.turn_changed, self.window.id(), "Somebody", 1)
         self.assertTrue(self.screen.said("Somebody: 1 file changed"))
 
     def test_the_status_report_has_the_list(self) -> Steps:

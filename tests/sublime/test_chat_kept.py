@@ -64,7 +64,7 @@ class TestClosing(ChatCase):
         draft = prompts.Draft("mine", (prompts.Excerpt("u", "x:1", "x = 1"), prompts.Excerpt("v", "y:1", "y", True)))
         draft = replace(draft, pictures=("/a b.png", "/c.png"))
         yield from self.close()
-        self.adapter.port.return_draft(self.chat.id, draft, "Why.")
+        self.adapter.chats.return_draft(self.chat.id, draft, "Why.")
         yield lambda: set(self.window.views()) - before
         [kept] = set(self.window.views()) - before
         kept.set_scratch(True)

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import sublime
 
 from .chat_case import MARK, ChatCase, Steps, loaded
-from .companion_case import text_of
+from .companion_case import at_once, text_of
 from .own import kind_of, tabs, views
 
 
@@ -179,7 +179,7 @@ class TestView(ChatCase):
         self.view.close()
         yield from self.told("close")
         self.assertEqual(self.chats.of("close"), [(self.chat.id,)])
-        self.assertFalse(self.adapter.chats.show(self.chat.id, self.chat.render))
+        self.assertFalse(at_once(self.adapter.chats.show_chat, self.chat.id, self.chat.render))
 
     def test_frames_of_an_instance_before_are_left_out(self) -> None:
         render = self.show(self.message("Hello"))
@@ -190,7 +190,7 @@ class TestView(ChatCase):
             self.view_values.Snapshot((), (), self.view_values.Status()), self.locality(), "session-1"
         )
         self.assertFalse(later.replaces_all)
-        self.assertTrue(self.adapter.chats.show(self.chat.id, later))
+        self.assertTrue(at_once(self.adapter.chats.show_chat, self.chat.id, later))
         self.assertEqual(text_of(self.view), before)
         self.assertTrue(render.session)
 

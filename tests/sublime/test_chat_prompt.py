@@ -67,7 +67,7 @@ class TestSending(ChatCase):
         excerpt = self.prompts.Excerpt("file:///x", "x:1", "x")
         draft = self.prompts.Draft("first", (excerpt,), ("/p.png",))
         self.type("since")
-        self.adapter.port.return_draft(self.chat.id, draft, "There is no daemon.")
+        self.adapter.chats.return_draft(self.chat.id, draft, "There is no daemon.")
         yield lambda: self.prompt == "first\nsince"
         self.assertEqual(self.chat.attached, ["x:1", "/p.png"])
         yield lambda: self.screen.said("There is no daemon.")
@@ -92,7 +92,7 @@ class TestSending(ChatCase):
     def test_what_comes_back_to_a_chat_that_is_closed_is_kept(self) -> Steps:
         self.view.close()
         yield from self.told("close")
-        self.adapter.port.return_draft(self.chat.id, self.prompts.Draft("first"), "There is no daemon.")
+        self.adapter.chats.return_draft(self.chat.id, self.prompts.Draft("first"), "There is no daemon.")
         texts = lambda: [view.substr(sublime.Region(0, view.size())) for view in self.window.views()]  # noqa: E731
         yield lambda: "first" in texts()
 

@@ -391,7 +391,7 @@ class TestMoving(TabsCase):
         yield from self.moved()
         self.adapter.chats.window_closed(self.window)
         draft = self.prompts.Draft("mine", (self.prompts.Excerpt("u", "x:1", "x"),), ("/p.png",))
-        self.adapter.port.return_draft(self.second.id, draft, "Why.")
+        self.adapter.chats.return_draft(self.second.id, draft, "Why.")
         yield lambda: self.adapter.chats.find(self.second.view).attached == ["x:1", "/p.png"]
         self.take(self.adapter.chats.find(self.second.view))
         self.assertEqual(self.prompt, "mine")
@@ -468,7 +468,7 @@ class TestReload(TabsCase):
         """A question there is noticed at once."""
         yield from self.drafts()
         for _ in range(2):
-            self.adapter.port.take_up_chat(self.second.id)
+            self.adapter.chats.take_up_chat(self.second.id)
             yield from self.settled()
         yield from self.told("open")
         self.assertEqual([opened[0] for opened in self.chats.of("open")], [self.second.id])
@@ -481,12 +481,12 @@ class TestReload(TabsCase):
     def test_one_for_which_an_agent_works_that_is_not_allowed_any_more_ends(self) -> Steps:
         yield from self.drafts()
         self.set_setting("agents", {"Own": {"command": ["another"]}})
-        self.adapter.port.take_up_chat(self.second.id)
+        self.adapter.chats.take_up_chat(self.second.id)
         yield from self.told("close")
         self.assertEqual((self.chats.of("close"), self.chats.of("open")), ([(self.second.id,)], []))
         # One whose tab has gone is not looked for.
-        self.adapter.port.take_up_chat(123456)
-        self.adapter.port.take_up_chat(self.code.id())
+        self.adapter.chats.take_up_chat(123456)
+        self.adapter.chats.take_up_chat(self.code.id())
         yield from self.settled()
         self.assertEqual(len(self.chats.of("close")), 1)
 

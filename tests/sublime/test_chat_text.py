@@ -34,8 +34,8 @@ class TestTranscript(ChatCase):
 
         def show(companion: Any) -> None:
             async def run() -> None:
-                shown.append(await self.adapter.port.show_chat(self.chat.id, render))
-                shown.append(await self.adapter.port.show_chat(0, render))
+                shown.append(await self.adapter.chats.show_chat(self.chat.id, render))
+                shown.append(await self.adapter.chats.show_chat(0, render))
 
             companion._background(run())
 

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import sublime
 
 from .chat_case import ChatCase, Steps, loaded
+from .companion_case import at_once
 
 BAR, ASKS, CODES = "qwen_companion.chat_bar", "qwen_companion.chat_asks", "qwen_companion.chat_codes"
 LONG = "".join(f"line {at}\n\n" for at in range(200))
@@ -180,7 +181,9 @@ class TestLinks(ChatCase):
     def test_a_file_elsewhere_is_said_to_be_there(self) -> Steps:
         render = self.chat.render
         there = self.view_values.Locality("build-7", "/srv/app", is_local=False, agent="Qwen Code")
-        self.adapter.chats.show(self.chat.id, replace(render, replaces_all=False, edits=(), locality=there))
+        at_once(
+            self.adapter.chats.show_chat, self.chat.id, replace(render, replaces_all=False, edits=(), locality=there)
+        )
         yield from self.enter_at(self.link.start + 1)
         self.assertTrue(self.screen.said("app.py", "build-7", "/srv/app"))
         self.assertEqual(self.window.active_view(), self.view)
@@ -188,7 +191,11 @@ class TestLinks(ChatCase):
     def test_a_file_elsewhere_that_is_mapped_to_one_here_is_opened(self) -> Steps:
         self.set_setting("path_maps", {str(self.folder): "/srv/app"})
         there = self.view_values.Locality("build-7", "/srv/app", is_local=False, agent="Qwen Code")
-        self.adapter.chats.show(self.chat.id, replace(self.chat.render, replaces_all=False, edits=(), locality=there))
+        at_once(
+            self.adapter.chats.show_chat,
+            self.chat.id,
+            replace(self.chat.render, replaces_all=False, edits=(), locality=there),
+        )
         self.listener().on_hover(self.view, self.link.start + 1, sublime.HoverZone.TEXT)
         self.assertEqual(self.screen.popups[-1][0], "Open app.py:2")
         yield from self.enter_at(self.link.start + 1)
@@ -381,7 +388,9 @@ class TestBar(ChatCase):
     def test_a_prompt_that_is_not_sent_yet_can_be_removed(self) -> Steps:
         render = self.show()
         queued = self.view_values.Unsent("1", "do\nthis <now> " + "please " * 20, "waiting", can_be_removed=True)
-        self.adapter.chats.show(self.chat.id, replace(render, replaces_all=False, edits=(), unsent=(queued,)))
+        at_once(
+            self.adapter.chats.show_chat, self.chat.id, replace(render, replaces_all=False, edits=(), unsent=(queued,))
+        )
         self.assertIn("not sent yet: do this <now> please", self.bar())
         self.screen.click(self.view, "unsend:1")
         yield from self.told("unsend")
@@ -448,7 +457,7 @@ class TestEarlier(ChatCase):
         order = tuple(turn.key for turn in turns)
         status = values.Status(connection=values.ConnectionStatus("live"), has_earlier=has_earlier)
         render = self.transcript.update(values.Snapshot(order, tuple(turns), status), self.locality(), "session-1")
-        self.assertTrue(self.adapter.chats.show(self.chat.id, render))
+        self.assertTrue(at_once(self.adapter.chats.show_chat, self.chat.id, render))
         return render
 
     def line_at_top(self) -> str:
@@ -497,7 +506,9 @@ class TestEarlier(ChatCase):
             order = tuple(turn.key for turn in turns[first:])
             snapshot = values.Snapshot(order, tuple(turns[first:]), status)
             self.assertTrue(
-                self.adapter.chats.show(self.chat.id, self.transcript.update(snapshot, self.locality(), "s"))
+                at_once(
+                    self.adapter.chats.show_chat, self.chat.id, self.transcript.update(snapshot, self.locality(), "s")
+                )
             )
             keys = ["qwen_companion.chat_links", *(f"qwen_companion.chat_links.{number}" for number in range(1, 10))]
             linked = [self.view.substr(region) for key in keys for region in self.view.get_regions(key)]
@@ -533,4 +544,6 @@ class TestTurns(ChatCase):
         values = self.view_values
         turns = tuple(values.Turn(f"t{prompt}", "done", (self.message(prompt, "user"),)) for prompt in prompts)
         view = values.Snapshot(tuple(turn.key for turn in turns), turns, values.Status(values.ConnectionStatus("live")))
-        self.assertTrue(self.adapter.chats.show(self.chat.id, self.transcript.update(view, self.locality(), "s")))
+        self.assertTrue(
+            at_once(self.adapter.chats.show_chat, self.chat.id, self.transcript.update(view, self.locality(), "s"))
+        )

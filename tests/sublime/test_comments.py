@@ -369,7 +369,7 @@ class TestCommentsInAChat(ChatCase):
         [(_, draft, _)] = self.chats.of("send")
         self.assertEqual((draft.text, draft.excerpts), (f"`app.py` line 1:\n{WORDS}", (excerpt,)))
         self.assertEqual(self.state(), f"sent to {self.chat.agent}")
-        self.adapter.port.return_draft(self.chat.id, draft, "There is no daemon.")
+        self.adapter.chats.return_draft(self.chat.id, draft, "There is no daemon.")
         yield lambda: self.state() == f"in the prompt of {self.chat.agent}"
 
     def test_what_comes_back_from_a_chat_that_has_closed_is_to_be_sent_again(self) -> Steps:
@@ -381,7 +381,7 @@ class TestCommentsInAChat(ChatCase):
         before = set(self.window.views())
         self.view.close()
         yield lambda: not self.adapter.chats.find(self.view)
-        self.adapter.port.return_draft(self.chat.id, draft, "The chat was closed.")
+        self.adapter.chats.return_draft(self.chat.id, draft, "The chat was closed.")
         yield lambda: set(self.window.views()) - before
         [kept] = set(self.window.views()) - before
         kept.set_scratch(True)

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import sublime
 
 from .chat_case import ChatCase
-from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
+from .companion_case import CompanionCase, Steps, at_once, diff_views, loaded, text_of
 from .own import kind_of
 
 PLACES = {
@@ -157,7 +157,7 @@ class TestDiffs(Checks):
     def test_the_question_about_unsaved_text(self) -> Steps:
         self.view.run_command("insert", {"characters": "mine"})
         self.file.write_text("agent\n")
-        loaded("sublime_text.package").adapter().unsaved.written_below(str(self.file), [HOSTILE], None)
+        at_once(loaded("sublime_text.package").adapter().unsaved.written_below, str(self.file), [HOSTILE], None)
         yield lambda: self.screen.phantoms(self.view, "qwen_companion.unsaved")
         self.is_harmless(f"{HOSTILE} has written", "Merge")
 

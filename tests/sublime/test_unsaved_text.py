@@ -11,7 +11,7 @@ from unittest.mock import Mock, patch
 
 import sublime
 
-from .companion_case import CompanionCase, Steps, loaded, text_of
+from .companion_case import CompanionCase, Steps, at_once, loaded, text_of
 
 BEFORE = "".join(f"line {number}\n" for number in range(1, 9))
 PHANTOM = "qwen_companion.unsaved"
@@ -39,7 +39,7 @@ class TestUnsavedText(CompanionCase):
 
     def noticed(self) -> None:
         """The word of a look comes that has found the file to be written by an agent."""
-        self.adapter.port.written_below(str(self.file), ["Claude Agent"], BEFORE.encode())
+        self.adapter.unsaved.written_below(str(self.file), ["Claude Agent"], BEFORE.encode())
 
     def looked_into(self) -> Steps:
         """What was told before has come, and was compared with what is on the disk."""
@@ -108,14 +108,14 @@ class TestUnsavedText(CompanionCase):
     def test_a_tab_that_is_edited_before_the_editor_has_loaded_it_again_is_asked_about(self) -> Steps:
         """It had no unsaved text yet when it was told of the look."""
         self.file.write_text(BEFORE.replace("line 6\n", "line six\n"))
-        self.adapter.unsaved.written_below(str(self.file), ["Claude Agent"], BEFORE.encode())
+        at_once(self.adapter.unsaved.written_below, str(self.file), ["Claude Agent"], BEFORE.encode())
         self.type("mine\n")
         yield lambda: self.screen.phantoms(self.view, PHANTOM)
 
     def test_a_tab_is_asked_about_by_the_next_edit_if_it_was_clean_when_the_file_was_read(self) -> Steps:
         with patch.object(self.adapter.unsaved, "_elsewhere", lambda call, done: done(call())):
             self.file.write_text(BEFORE.replace("line 6\n", "line six\n"))
-            self.adapter.unsaved.written_below(str(self.file), ["Claude Agent"], BEFORE.encode())
+            at_once(self.adapter.unsaved.written_below, str(self.file), ["Claude Agent"], BEFORE.encode())
             self.assertEqual(self.screen.phantoms(self.view, PHANTOM), [])
             self.type("mine\n")
         yield lambda: self.screen.phantoms(self.view, PHANTOM)

@@ -51,6 +51,10 @@ class QuietEditor:
     """An editor that shows nothing and prints its messages."""
 
     @property
+    def written(self) -> QuietEditor:
+        return self
+
+    @property
     def messenger(self) -> QuietEditor:
         return self
 

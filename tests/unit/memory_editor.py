@@ -90,7 +90,7 @@ class MemoryEditor:
     """What a save has overwritten."""
     listings: dict[int, Listing] = field(default_factory=dict)
     """What waits for a review in each window, after it was written."""
-    unsaved: set[str] = field(default_factory=set)
+    unsaved_files: set[str] = field(default_factory=set)
     """The open files with unsaved edits."""
     confirmed: list[str] = field(default_factory=list)
     """The questions that were asked."""
@@ -110,7 +110,7 @@ class MemoryEditor:
     """The chats from before that were to be connected at once."""
     renders: dict[int, list[Render]] = field(default_factory=dict)
     """The renders shown in each window's chat, the latest last."""
-    chats: dict[int, str] = field(default_factory=dict)
+    chat_texts: dict[int, str] = field(default_factory=dict)
     """The text of each window's chat."""
     visits: list[tuple[int, Visit]] = field(default_factory=list)
     returned: list[tuple[int, Draft, str]] = field(default_factory=list)
@@ -153,6 +153,22 @@ class MemoryEditor:
         return self
 
     @property
+    def written(self) -> MemoryEditor:
+        return self
+
+    @property
+    def unsaved(self) -> MemoryEditor:
+        return self
+
+    @property
+    def chats(self) -> MemoryEditor:
+        return self
+
+    @property
+    def following(self) -> MemoryEditor:
+        return self
+
+    @property
     def diffs(self) -> MemoryEditor:
         return self
 
@@ -179,7 +195,7 @@ class MemoryEditor:
     async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
         if path not in self.buffers:
             return None
-        if keeps_unsaved and path in self.unsaved:
+        if keeps_unsaved and path in self.unsaved_files:
             raise UnsavedTextError(path)
         self.buffers[path] = text
         return stamp(path) or (0, 0, 0)
@@ -218,14 +234,14 @@ class MemoryEditor:
         self.places.append((path, line))
         return True
 
-    def overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
+    def save_overwritten(self, window: int, path: str, agents: Sequence[str], text: str) -> None:
         self.lost.append((path, tuple(agents), text))
 
     def show_changes(self, window: int, listing: Listing) -> None:
         self.listings[window] = listing
 
     async def open_files(self) -> dict[str, bool]:
-        return {path: path in self.unsaved for path in self.buffers}
+        return {path: path in self.unsaved_files for path in self.buffers}
 
     async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
         self.confirmed.append(question)
@@ -343,11 +359,11 @@ class MemoryEditor:
             raise self.chat_fails.pop(0)
         if not self.has_chat:
             return False
-        text = "" if render.replaces_all else self.chats[chat]
+        text = "" if render.replaces_all else self.chat_texts[chat]
         for edit in (replace(render.edits[0], start=0, end=0),) if render.replaces_all else render.edits:
             text = edit.apply(text)
         assert len(text) == render.length
-        self.chats[chat] = text
+        self.chat_texts[chat] = text
         self.renders.setdefault(chat, []).append(render)
         return True
 

@@ -12,7 +12,9 @@ from ...chats.prompt import Draft, Excerpt
 from ...ids import WindowId
 from ...status.facts import ShownChat
 from ..answers import expect
+from ..bridge import UiBridge, asked, posted
 from ..calls import OffThread
+from ..messenger import Messenger
 from ..own_views import VIEWS
 from ..panels import NO_ANSWER, STARTING, say
 from ..windows import Focus, is_chat, is_folder_of, is_visible
@@ -42,14 +44,16 @@ ENDED_WITH_WINDOW = "{agent} was ended before it was done, since the window that
 
 
 class ChatViews:
-    """Opens chats, and knows which one a view belongs to. Lives on the UI thread.
+    """Opens chats, and knows which one a view belongs to. Lives on the UI thread, but for `chats.port.ChatViews`.
 
     A chat is named by the id of its view. In a window, commands are for the chat that has the focus, or had it last.
     """
 
     def __init__(
         self,
+        bridge: UiBridge,
         focus: Focus,
+        messenger: Messenger,
         tell: Tell,
         off_thread: OffThread,
         consent: Consent,
@@ -59,15 +63,20 @@ class ChatViews:
         notify: Callable[[str], object],
         is_starting: Callable[[], bool],
         sent: Callable[[ChatView, Draft], object],
+        returned: Callable[[str | None, str], object],
         here: Callable[[sublime.Window, str], str],
         listing: Callable[[sublime.Window], Listing],
     ) -> None:
         """`is_on`: whether the person wants chats with the daemon. `context`: what goes with a window's prompts.
 
         `notify` shows a notification of the system. `is_starting`: whether the companion will answer, but not yet.
-        `sent` hears of each prompt that goes. `here` gives the path here of a file that another computer names.
+        `sent` hears of each prompt that goes, `returned` of each that comes back: the agent, None if the chat is gone,
+        and the text. `here` gives the path here of a file that another computer names.
         `listing` is what waits for a review in a window.
         """
+        self.bridge = bridge
+        self._messenger = messenger
+        self._returned = returned
         self._listing = listing
         self.clicks = Clicks(focus, tell, off_thread, here, self.reconnect)
         self.context = ContextOffers(self.within, context)
@@ -83,24 +92,24 @@ class ChatViews:
         self.is_away = False
         """Whether another program has the focus, as far as the editor knows."""
 
-    def show(self, chat_id: ChatId, render: Render) -> bool:
-        """Update a chat. Returns False if it is gone."""
-        chat = self._chats.get(chat_id)
-        if chat is None or not chat.view.is_valid() or not is_chat(chat.view):
+    @asked()
+    def show_chat(self, chat: ChatId, render: Render) -> bool:
+        shown = self._chats.get(chat)
+        if shown is None or not shown.view.is_valid() or not is_chat(shown.view):
             return False
-        known = {ask.permission.id for ask in chat.asks}
-        chat.marks.phantoms.waiting = self._waiting(chat, render.locality.agent)
-        chat.show(render, is_seen=self.is_seen(chat))
-        if chat.home != chat.window and not chat.is_at_work:
-            sublime.set_timeout(lambda: self._move_home(chat))
-        if ended := chat.take_ended():
-            say(chat.window, ended)
+        known = {ask.permission.id for ask in shown.asks}
+        shown.marks.phantoms.waiting = self._waiting(shown, render.locality.agent)
+        shown.show(render, is_seen=self.is_seen(shown))
+        if shown.home != shown.window and not shown.is_at_work:
+            sublime.set_timeout(lambda: self._move_home(shown))
+        if ended := shown.take_ended():
+            say(shown.window, ended)
             self._notify(ended)
         fresh = next((ask.permission for ask in render.asks if ask.permission.id not in known), None)
-        if fresh and not self.is_seen(chat):
+        if fresh and not self.is_seen(shown):
             # What is asked may be private: a notification doesn't tell.
-            self._notify(f"{chat.agent} asks in the chat.")
-            say(chat.window, f"{chat.agent} asks in the chat: {' '.join(fresh.title.split())}")
+            self._notify(f"{shown.agent} asks in the chat.")
+            say(shown.window, f"{shown.agent} asks in the chat: {' '.join(fresh.title.split())}")
         return True
 
     def review_changed(self, window: sublime.Window) -> None:
@@ -112,6 +121,15 @@ class ChatViews:
         """How many files wait for a review, if any of them was written while a chat's agent was at work."""
         listing = self._listing(chat.window)
         return len(listing.rows) if agent in listing.agents else 0
+
+    @posted
+    def return_draft(self, chat: ChatId, draft: Draft, why: str) -> None:
+        shown = self.take_back(chat, draft)
+        self._returned(shown.agent if shown else None, draft.text)
+        if shown:
+            self._messenger.tell(why, WindowId(shown.window.id()))
+        else:
+            self._messenger.keep_text(None, "Prompt", draft.as_text, why)
 
     def take_back(self, chat_id: ChatId, draft: Draft) -> ChatView | None:
         """Put a draft back into the prompt of its chat. Returns None if that is gone."""
@@ -199,16 +217,16 @@ class ChatViews:
                 if is_chat(view) and is_visible(view) and self.find(view) is None and self._may_adopt(view, window):
                     self._begin(view, window)
 
-    def take_up(self, chat_id: ChatId) -> None:
-        """An agent works for a chat from before a reload: connect it, although nobody looks at it."""
-        view = sublime.View(chat_id)
+    @posted
+    def take_up_chat(self, chat: ChatId) -> None:
+        view = sublime.View(chat)
         window = view.window() if view.is_valid() else None
         if window is None or not is_chat(view) or self.find(view):
             return
         if self._may_adopt(view, window):
             self._begin(view, window)
         else:
-            self._tell(lambda chats: chats.close(chat_id))
+            self._tell(lambda chats: chats.close(chat))
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus. It may be a chat from before a restart or a reload, or one that was moved here."""

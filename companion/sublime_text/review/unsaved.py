@@ -19,6 +19,7 @@ import sublime
 from ...review.disk import Encodings, Stamp, decoded, read_bytes, stamp
 from ...review.source_text import SourceText
 from .. import buffers
+from ..bridge import UiBridge, posted
 from ..buffers import text_of
 from ..calls import AskLater, OffThread
 from ..minihtml import safe
@@ -111,11 +112,13 @@ class UnsavedTexts:
 
     def __init__(
         self,
+        bridge: UiBridge,
         elsewhere: OffThread,
         encodings: Callable[[str], Encodings],
         loaded: LoadedTexts,
         reload: Callable[[sublime.View], object],
     ) -> None:
+        self.bridge = bridge
         self._elsewhere = elsewhere
         self._encodings = encodings
         self._loaded = loaded
@@ -125,8 +128,8 @@ class UnsavedTexts:
         self._decided: dict[int, tuple[bytes, _Bases]] = {}
         """The digest of the text on the disk that the person has kept theirs above, or has merged."""
 
+    @posted
     def written_below(self, path: str, agents: Sequence[str], before: bytes | None) -> None:
-        """An agent has written a file, which had this content before. A tab with unsaved text of it says so, once."""
         shown = None if before is None else SourceText(decoded(before, self._encodings(path))[0]).shown
         for view in views_of_file(path):
             known = self._told.get(view.id())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import sublime
@@ -18,13 +18,19 @@ from ...changes.rows import ChangeRow
 from ...exclusion import shortened
 from ...ids import WindowId
 from ...review.changes import counted
+from ...review.document import NOTHING as NO_BODY
+from ...review.document import Body
+from ...visits import Visit
+from ..bridge import UiBridge, posted
 from ..buffers import text_of
 from ..calls import AskLater, OffThread
+from ..follow import Following
 from ..keys import KEYS
 from ..notices import LONGEST, NOTICES
 from ..own_views import VIEWS
 from ..panels import say
 from ..places import if_openable
+from ..status.bar import StatusBar
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel, real_path
 from .decisions import Decision, decide
 from .navigation import further
@@ -204,44 +210,43 @@ def _old_paths(row: ChangeRow) -> tuple[str, ...]:
     return (old, os.path.join(row.root, *old.split("/"))) if old else ()
 
 
-def offer_take_back(number: WindowId, said: str) -> None:
-    """Say what was decided in the status bar of a window, and how that is taken back."""
-    window = find_window(number)
-    view = window.active_view() if window else None
-    if window and view:
-        then = f" · {TAKE_BACK}"
-        shown = f"{shortened(said, LONGEST - len(then))}{then}"
-        NOTICES.note(shown, window)
-        view.set_status(_OFFER, shown)
-        sublime.set_timeout(lambda: _withdraw(view, shown), OFFERED)
-
-
 def _withdraw(view: sublime.View, shown: str) -> None:
     if view.is_valid() and view.get_status(_OFFER) == shown:
         view.erase_status(_OFFER)
 
 
 class WrittenChanges:
-    """What waits in each window, and the marks in its views. Used on the UI thread only.
+    """What waits in each window, and the marks in its views. Used on the UI thread, but for `ChangeViews`.
 
     `tell` calls something on the companion thread.
     """
 
     def __init__(
         self,
+        bridge: UiBridge,
         focus: Focus,
+        following: Following,
+        status_bar: StatusBar,
         tell: Callable[[Callable[[Companion], object]], None],
         ask: AskLater,
         off_thread: OffThread,
         changed: Callable[[sublime.Window], object],
+        reviewed: Callable[[sublime.Window], object],
         opens_first: Callable[[], bool],
     ) -> None:
-        """`opens_first` says whether the first change is opened by itself after a turn."""
+        """`changed` hears of each new listing of a window, `reviewed` of one in which nothing waits any more.
+
+        `opens_first` says whether the first change is opened by itself after a turn.
+        """
+        self.bridge = bridge
         self._focus = focus
+        self._following = following
+        self._status_bar = status_bar
         self._tell = tell
         self._ask = ask
         self._off_thread = off_thread
         self._changed = changed
+        self._reviewed = reviewed
         self._opens_first = opens_first
         self._typed_at = -IDLE
         """When a tab with code was edited last, by the monotonic clock."""
@@ -259,12 +264,64 @@ class WrittenChanges:
         self._sides = SidesByWindow()
         self.overwritten = OverwrittenTexts(ask, self._show_beside)
 
+    @posted
+    def show_changes(self, window: WindowId, listing: Listing) -> None:
+        if target := find_window(window):
+            before = self.listings.of(target)
+            self._follow(target, before, listing)
+            self.show(target, listing)
+            if before.rows and listing.done and not listing.rows:
+                self._reviewed(target)
+
     def show(self, window: sublime.Window, listing: Listing) -> None:
         """What waits in a window has changed."""
         self.listings.set(window, listing)
         for view in window.views():
             self._refresh(view)
         self._changed(window)
+
+    def _follow(self, window: sublime.Window, before: Listing, listing: Listing) -> None:
+        """What a CLI has written is known from the files alone; a chat says where it writes."""
+        known = {(row.full_path, row.after) for row in before.rows}
+        by_root: dict[str, list[ChangeRow]] = {}
+        for row in listing.rows:
+            is_its = set(row.agents) & set(self._status_bar.clis(window))
+            if is_its and row.kind != "deleted" and (row.full_path, row.after) not in known:
+                by_root.setdefault(row.root, []).append(row)
+        for root, rows in by_root.items():
+            self._ask_where(window, root, rows)
+
+    def _ask_where(self, window: sublime.Window, root: str, rows: Sequence[ChangeRow]) -> None:
+        """Ask for all files at once: they may be hundreds, and whoever asks for something else waits meanwhile."""
+        number, paths = WindowId(window.id()), [row.path for row in rows]
+
+        def answer(found: Mapping[str, tuple[str, Body]]) -> None:
+            clis = set(self._status_bar.clis(window))
+            visits: list[Visit] = []
+            for row in rows:
+                _, body = found.get(row.path, ("", NO_BODY))
+                line = body.changes[-1][2] + 1 if body.changes else None
+                visits += [Visit(row.full_path, line, agent, "written") for agent in sorted(clis & set(row.agents))[:1]]
+            if visits:
+                self._following.visited(window, visits)
+
+        self._ask(window, lambda companion: companion.changes.bodies(number, root, paths), answer)
+
+    @posted
+    def offer_take_back(self, window: WindowId, said: str) -> None:
+        target = find_window(window)
+        view = target.active_view() if target else None
+        if target and view:
+            then = f" · {TAKE_BACK}"
+            shown = f"{shortened(said, LONGEST - len(then))}{then}"
+            NOTICES.note(shown, target)
+            view.set_status(_OFFER, shown)
+            sublime.set_timeout(lambda: _withdraw(view, shown), OFFERED)
+
+    @posted
+    def save_overwritten(self, window: WindowId, path: str, agents: Sequence[str], text: str) -> None:
+        if target := find_window(window) or sublime.active_window():
+            self.overwritten.offer(target, path, agents, text)
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
@@ -560,8 +617,12 @@ class WrittenChanges:
         self._asked.pop(opened.id(), None)
         self._refresh(opened)
 
-    def turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
-        """A turn has changed some files: say so once."""
+    @posted
+    def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
+        if target := find_window(window):
+            self._turn_changed(target, agent, files)
+
+    def _turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
         rows, front = self.listings.of(window).rows, window.active_view()
         is_in_review = front is not None and VIEWS.is_ours(front, "review")
         if is_in_review or not rows or all(self.listings.was_viewed(row) for row in rows):

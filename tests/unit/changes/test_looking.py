@@ -40,7 +40,7 @@ async def test_a_text_that_cannot_be_told_of_does_not_end_the_watch(
     await work.begun()
     path = work.path / "a.py"
     work.editor.buffers[str(path)] = "unsaved"
-    work.editor.unsaved.add(str(path))
+    work.editor.unsaved_files.add(str(path))
     failed = failing_once(monkeypatch, Saves, "written_below", error)
     path.write_text(LINES.replace("line 3\n", "agent\n"))
     await work.until(lambda: failed)
@@ -193,7 +193,7 @@ async def test_a_tab_with_unsaved_edits_does_not_stand_before_an_earlier_undo(wo
     await undone(work)
     path = str(work.path / "b.py")
     work.editor.buffers[path] = "mine\n"
-    work.editor.unsaved.add(path)
+    work.editor.unsaved_files.add(path)
     work.decisions.take_back(WINDOW)
     await work.until(lambda: (work.path / "a.py").read_text() == "agent\n")
     await work.until(lambda: any("b.py has unsaved edits" in said for said, _ in work.editor.mentioned))

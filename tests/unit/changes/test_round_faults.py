@@ -98,7 +98,7 @@ async def test_what_was_left_alone_is_told_also_if_nothing_can_be_looked_at_afte
         work.decisions.undo_all(WINDOW)
         await work.until(lambda: not work.rows)
     work.editor.buffers[str(work.path / "b.py")] = "typed\n"
-    work.editor.unsaved.add(str(work.path / "b.py"))
+    work.editor.unsaved_files.add(str(work.path / "b.py"))
     before, look = (work.path / "a.py").read_text(), Store.look
 
     def full(store: Store, *args: Any, **kwargs: Any) -> Any:
@@ -137,7 +137,7 @@ async def test_what_is_typed_while_other_files_are_undone_is_not_replaced(
 
     def typed(journal: Journal, writes: Sequence[Write], is_over: Callable[[], bool]) -> tuple[list[Write], list[str]]:
         work.editor.buffers[path] = "agent\ntyped\n"
-        work.editor.unsaved.add(path)
+        work.editor.unsaved_files.add(path)
         return write_all(journal, writes, is_over)
 
     monkeypatch.setattr(Journal, "write_all", typed)
@@ -198,7 +198,7 @@ async def test_what_is_typed_while_other_tabs_are_undone_is_neither_replaced_nor
             first.append(path)
             [other] = {*map(str, paths)} - {path}
             work.editor.buffers[other] = "agent\ntyped\n"
-            work.editor.unsaved.add(other)
+            work.editor.unsaved_files.add(other)
         return saved
 
     monkeypatch.setattr(work.editor, "replace_buffer", typed)

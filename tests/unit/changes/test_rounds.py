@@ -156,11 +156,11 @@ async def test_an_open_file_is_written_in_the_editor_and_never_with_unsaved_edit
     (work.path / "a.py").write_text(changed)
     await work.until(lambda: "a.py" in work.rows)
     work.editor.buffers[path] = changed
-    work.editor.unsaved.add(path)
+    work.editor.unsaved_files.add(path)
     work.decisions.undo_file(WINDOW, work.rows["a.py"])
     await work.until(lambda: any("unsaved" in said for said, _ in work.editor.mentioned))
     assert (work.path / "a.py").read_text() == changed
-    work.editor.unsaved.clear()
+    work.editor.unsaved_files.clear()
     work.decisions.undo_file(WINDOW, work.rows["a.py"])
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == work.editor.buffers[path] == LINES
@@ -181,7 +181,7 @@ async def test_what_a_save_has_overwritten_is_offered_once(work: Work):
     path = work.path / "a.py"
     agents, mine = LINES.replace("line 3\n", "agent\n"), LINES.replace("line 20\n", "mine\n")
     work.editor.buffers[str(path)] = mine
-    work.editor.unsaved.add(str(path))
+    work.editor.unsaved_files.add(str(path))
     path.write_text(agents)
     await work.until(lambda: work.editor.below)
     assert work.editor.below == [(str(path), (AGENT,), LINES.encode())]
@@ -199,7 +199,7 @@ async def test_a_save_that_has_the_agents_change_too_has_overwritten_nothing(wor
     await work.begun()
     path = work.path / "a.py"
     work.editor.buffers[str(path)] = "unsaved"
-    work.editor.unsaved.add(str(path))
+    work.editor.unsaved_files.add(str(path))
     agents = LINES.replace("line 3\n", "agent\n")
     path.write_text(agents)
     await work.until(lambda: work.editor.below)

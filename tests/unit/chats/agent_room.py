@@ -93,7 +93,7 @@ class Room:
 
     @property
     def text(self) -> str:
-        return self.editor.chats.get(1, "")
+        return self.editor.chat_texts.get(1, "")
 
     async def state(self, state: str) -> str:
         """Wait until the connection is in a state, and return what it says."""

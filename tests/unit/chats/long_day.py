@@ -257,7 +257,7 @@ async def day(folder: str, turns: int, after: Callable[[int], object] = lambda _
     with patch("companion.chats.connection.BACKOFF", (0.01,)):
         async with daemon.at_work(), chatting(daemon, folder) as room:
             daemon.add_routes()
-            daemon.is_seen = lambda words: words in room.editor.chats[1]
+            daemon.is_seen = lambda words: words in room.editor.chat_texts[1]
             room.chats.open(CHAT, WINDOW, room.folder)
             await room.state("live")
             for number in range(turns):
@@ -287,7 +287,7 @@ async def _settled(room: Room, daemon: DayDaemon, number: int) -> None:
 
 
 def _is_shown(room: Room, words: str) -> bool:
-    return words in room.editor.chats[1][-4000:]
+    return words in room.editor.chat_texts[1][-4000:]
 
 
 async def _finish(room: Room, daemon: DayDaemon, found: Day) -> None:
@@ -305,5 +305,5 @@ async def _finish(room: Room, daemon: DayDaemon, found: Day) -> None:
     found.again = transcript.text
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(LAST_FRAME):
-            await until(lambda: room.editor.chats[1] == found.again)
-    found.text = room.editor.chats[1]
+            await until(lambda: room.editor.chat_texts[1] == found.again)
+    found.text = room.editor.chat_texts[1]

@@ -42,7 +42,7 @@ async def test_it_shows_how_it_connects_from_the_first_moment_and_then_what_is_s
     assert room.render.locality.is_local
     assert not room.render.locality.is_private
     stream.say(1, "Hello there")
-    await until(lambda: "Hello there" in room.editor.chats[1])
+    await until(lambda: "Hello there" in room.editor.chat_texts[1])
     assert room.render.session == "s"
 
 
@@ -119,11 +119,11 @@ async def test_an_address_that_cant_be_used_is_told(project: Path, url: str, wor
 async def test_a_connection_that_breaks_is_taken_up_again_without_a_word_lost_f4(room: Room) -> None:
     stream = await room.opened()
     stream.say(1, "one ")
-    await until(lambda: "one" in room.editor.chats[1])
+    await until(lambda: "one" in room.editor.chat_texts[1])
     stream.cut()
     stream = await room.live()
     stream.say(2, "two")
-    await until(lambda: "one two" in room.editor.chats[1])
+    await until(lambda: "one two" in room.editor.chat_texts[1])
 
 
 async def test_reconnect_goes_all_the_way_after_the_session_has_ended(room: Room) -> None:
@@ -162,7 +162,7 @@ async def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
         stream = await room.live()
     await room.asked("POST /session/s/prompt")
     stream.say(2, "two")
-    await until(lambda: "one two" in room.editor.chats[1])
+    await until(lambda: "one two" in room.editor.chat_texts[1])
     assert room.editor.returned == []
 
 
@@ -188,7 +188,7 @@ async def test_switching_it_off_ends_the_chat_and_says_so(room: Room) -> None:
     room.configure(enabled=False)
     assert (await room.state("lost")).message.startswith("The chat is off. Set “chat_enabled”")
     await room.asked("POST /session/s/detach")
-    assert "Before" in room.editor.chats[1]
+    assert "Before" in room.editor.chat_texts[1]
     room.chats.send(CHAT, Draft("mine"))
     await until(lambda: room.editor.returned)
     assert prompts(room) == []
@@ -230,7 +230,7 @@ async def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(
     stream = await room.live()
     assert room.daemon.requests[-1].headers["authorization"] == "Bearer another"
     stream.say(2, "two")
-    await until(lambda: "one two" in room.editor.chats[1])
+    await until(lambda: "one two" in room.editor.chat_texts[1])
     assert room.daemon.asked("POST /session/s/detach") == []
     assert len(room.daemon.asked("POST /session")) == 1
 
@@ -242,11 +242,11 @@ async def test_a_frame_that_cant_be_shown_is_made_anew(room: Room, stormy: pytes
     stream = await room.opened()
     room.editor.chat_fails = [RecursionError]
     stream.say(1, "All of it")
-    await until(lambda: "All of it" in room.editor.chats[1])
+    await until(lambda: "All of it" in room.editor.chat_texts[1])
     assert room.render.replaces_all
     assert room.connection.state == "live"
     stream.say(2, " and more")
-    await until(lambda: "All of it and more" in room.editor.chats[1])
+    await until(lambda: "All of it and more" in room.editor.chat_texts[1])
 
 
 async def test_a_chat_that_cant_be_shown_says_so_and_goes_on_at_a_reconnect(
@@ -261,7 +261,7 @@ async def test_a_chat_that_cant_be_shown_says_so_and_goes_on_at_a_reconnect(
     room.chats.reconnect(CHAT)
     stream = await room.live()
     stream.say(2, "of it")
-    await until(lambda: "All of it" in room.editor.chats[1])
+    await until(lambda: "All of it" in room.editor.chat_texts[1])
 
 
 async def test_a_chat_that_can_never_be_shown_is_not_tried_for_ever(
@@ -287,7 +287,7 @@ async def test_a_question_whose_diff_fails_stops_nothing(
     stream = await room.opened()
     monkeypatch.setattr(room.chats._registry[CHAT].approvals, "update", fail)
     stream.say(1, "All of it")
-    await until(lambda: "All of it" in room.editor.chats[1])
+    await until(lambda: "All of it" in room.editor.chat_texts[1])
 
 
 async def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
@@ -327,8 +327,8 @@ async def test_arguments_that_are_nested_deeply_harm_nothing(room: Room, depth: 
         data = f'{{"type": "session_update", "id": {number}, "promptId": "p", "data": {{"update": {update}}}}}'
         stream.raw(f"id: {number}\ndata: {data}\n\n")
     stream.say(3, "Still here.")
-    await until(lambda: "Still here." in room.editor.chats[1])
-    assert ("nested too deeply" in room.editor.chats[1]) or depth > 1000
+    await until(lambda: "Still here." in room.editor.chat_texts[1])
+    assert ("nested too deeply" in room.editor.chat_texts[1]) or depth > 1000
     assert room.connection.state == "live"
 
 
@@ -349,7 +349,7 @@ async def test_the_text_of_a_long_conversation_is_made_beside_the_loop(
     assert all(threads)
     for number in range(1, 10):
         stream.say(number, f"answer {number}", f"p{number}")
-    await until(lambda: "answer 9" in room.editor.chats[1])
+    await until(lambda: "answer 9" in room.editor.chat_texts[1])
     assert not all(threads)
 
 
@@ -357,7 +357,7 @@ async def test_a_busy_editor_gets_the_whole_text_anew(room: Room) -> None:
     stream = await room.opened()
     room.editor.chat_fails = [TimeoutError, TimeoutError]
     stream.say(1, "All of it")
-    await until(lambda: "All of it" in room.editor.chats[1])
+    await until(lambda: "All of it" in room.editor.chat_texts[1])
     assert room.render.replaces_all
 
 
@@ -380,7 +380,7 @@ async def test_opening_it_again_draws_it_anew(room: Room) -> None:
     room.chats.open(CHAT, WINDOW, room.folder, "s")
     room.chats.sessions.resume(CHAT, "s")
     await until(lambda: len(room.editor.renders[1]) > count and room.render.replaces_all)
-    assert "Once" in room.editor.chats[1]
+    assert "Once" in room.editor.chat_texts[1]
     assert len(room.daemon.asked("GET /capabilities")) == 1
 
 

@@ -143,7 +143,7 @@ async def test_pinned_sessions_come_first_and_the_archive_is_a_list_of_its_own(r
     stream.say(1, "Once")
     await until(lambda: room.render.session)
     await room.chats.sessions.archive(CHAT, "new", is_archived=True)
-    assert "Once" in room.editor.chats[1]
+    assert "Once" in room.editor.chat_texts[1]
     await room.chats.sessions.archive(CHAT, "s", is_archived=True)
     await room.live()
     assert room.render.session == ""
@@ -182,10 +182,10 @@ async def test_deleting_the_session_that_is_shown_begins_a_new_one(room: Room) -
     stream.say(1, "Once")
     await until(lambda: room.render.session)
     await room.chats.sessions.delete(CHAT, "x")
-    assert "Once" in room.editor.chats[1]
+    assert "Once" in room.editor.chat_texts[1]
     await room.chats.sessions.delete(CHAT, "s")
     await room.live()
-    assert "Once" not in room.editor.chats[1]
+    assert "Once" not in room.editor.chat_texts[1]
     assert room.render.session == ""
 
 

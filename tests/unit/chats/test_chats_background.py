@@ -51,7 +51,7 @@ async def test_the_list_is_looked_at_when_events_concern_it_and_while_something_
     async with attached(project, tasks=lambda _: (200, {"tasks": answers[-1]})) as room:
         await room.asked(TASKS)
         room.stream.say(1, "Hello")
-        await until(lambda: "Hello" in room.editor.chats[1])
+        await until(lambda: "Hello" in room.editor.chat_texts[1])
         assert len(room.daemon.asked(TASKS)) == 1
         answers.append([shell(), agent()])
         room.stream.send("turn_complete", 2, "p", stopReason="end_turn")

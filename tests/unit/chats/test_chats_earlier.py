@@ -80,14 +80,14 @@ async def resumed(room: Room, events: list[dict[str, Any]], **more: Any) -> Stre
 
 async def test_a_long_history_shows_its_end_and_then_pages_of_what_came_earlier(room: Room) -> None:
     await resumed(room, turns(0, 100))
-    await until(lambda: "Answer 99." in room.editor.chats[1])
-    assert numbers(room.editor.chats[1]) == list(range(100 - earlier.MOST_TURNS, 100))
+    await until(lambda: "Answer 99." in room.editor.chat_texts[1])
+    assert numbers(room.editor.chat_texts[1]) == list(range(100 - earlier.MOST_TURNS, 100))
     for count in range(2, 6):
         assert room.render.status.has_earlier
         room.chats.history.show_earlier(CHAT)
         first = 100 - count * earlier.MOST_TURNS
-        await until(lambda first=first: f"Question {first}." in room.editor.chats[1])
-        assert numbers(room.editor.chats[1]) == list(range(first, 100))
+        await until(lambda first=first: f"Question {first}." in room.editor.chat_texts[1])
+        assert numbers(room.editor.chat_texts[1]) == list(range(first, 100))
     assert not room.render.status.has_earlier
     assert not room.daemon.asked("GET /session/s/transcript")
 
@@ -107,8 +107,8 @@ async def test_what_the_daemon_has_left_out_comes_by_its_pages(room: Room) -> No
         await until(lambda: room.render.status.has_earlier)
         room.chats.history.show_earlier(CHAT)
         room.chats.history.show_earlier(CHAT)  # as a person does who is impatient
-        await until(lambda first=first: f"Question {first}." in room.editor.chats[1])
-        assert numbers(room.editor.chats[1]) == list(range(first, 30))
+        await until(lambda first=first: f"Question {first}." in room.editor.chat_texts[1])
+        assert numbers(room.editor.chat_texts[1]) == list(range(first, 30))
     await until(lambda: not room.render.status.has_earlier)
     assert len(room.daemon.asked("GET /session/s/transcript")) == 2
 
@@ -132,11 +132,11 @@ async def test_a_turn_without_a_record_is_found_in_the_daemons_index(
         event["data"].get("update", {}).pop("_meta", None)
     truncated = {"type": "history_truncated", "data": {}}
     await resumed(room, [truncated, *live])
-    assert "left out" not in room.editor.chats[1]
+    assert "left out" not in room.editor.chat_texts[1]
     room.chats.history.show_earlier(CHAT)
     request = await room.asked("GET /session/s/transcript")
     assert request.route.endswith("beforeRecordId=record1")
-    await until(lambda: "Question 0." in room.editor.chats[1])
+    await until(lambda: "Question 0." in room.editor.chat_texts[1])
 
 
 async def test_a_page_that_the_daemon_does_not_give_is_mentioned_and_can_be_asked_for_again(room: Room) -> None:
@@ -148,14 +148,14 @@ async def test_a_page_that_the_daemon_does_not_give_is_mentioned_and_can_be_aske
     assert room.render.status.has_earlier
     room.daemon.routes["GET /session/s/transcript"] = 200, {"events": turns(0, 20), "hasMore": False}
     room.chats.history.show_earlier(CHAT)
-    await until(lambda: "Question 0." in room.editor.chats[1])
+    await until(lambda: "Question 0." in room.editor.chat_texts[1])
 
 
 async def test_a_daemon_without_pages_gives_all_and_says_what_it_leaves_out(room: Room) -> None:
     await resumed(room, [{"type": "history_truncated", "data": {}}, *turns(0, 3)], historyHasMore=True)
     assert "historyPageSize" not in (await room.asked("POST /session/s/load")).body
-    await until(lambda: "Question 0." in room.editor.chats[1])
-    assert "What came before is left out here" in room.editor.chats[1]
+    await until(lambda: "Question 0." in room.editor.chat_texts[1])
+    assert "What came before is left out here" in room.editor.chat_texts[1]
     assert not room.render.status.has_earlier
 
 

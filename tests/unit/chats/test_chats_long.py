@@ -31,7 +31,7 @@ async def shows(room: Room, first: int, end: int) -> None:
     wanted = [str(number) for number in range(first, end)]
 
     def found() -> bool:
-        text = room.editor.chats[1]
+        text = room.editor.chat_texts[1]
         return all(re.findall(rf"{word} (\d+)\.", text) == wanted for word in ("Question", "Answer"))
 
     await until(found)
@@ -56,7 +56,7 @@ async def test_who_sends_a_prompt_in_a_long_chat_sees_its_last_turns_and_can_scr
     assert not room.render.status.has_earlier
     room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "p40"}
     room.chats.send(CHAT, Draft("Question 40."))
-    await until(lambda: "Question 0." not in room.editor.chats[1])
+    await until(lambda: "Question 0." not in room.editor.chat_texts[1])
     assert room.render.status.has_earlier
     for number, each in enumerate(turns(40, 41), 91):
         stream.send(each["type"], number, each["promptId"], **each["data"])

@@ -159,7 +159,7 @@ async def test_a_rewind_undoes_files_or_leaves_them_and_gives_the_prompt_back(pr
         )
         assert room.daemon.asked("POST /session/s/rewind")[-1].body == {"promptId": "s########1", "rewindFiles": True}
         room.stream.send("session_rewound", 3, promptId=to.point, targetTurnIndex=0, filesChanged=[], filesFailed=[])
-        await until(lambda: "Look" not in room.editor.chats[1])
+        await until(lambda: "Look" not in room.editor.chat_texts[1])
         room.daemon.routes["POST /session/s/rewind"] = 200, {"rewound": False, "filesFailed": ["/elsewhere/b.py"]}
         told, _ = await room.chats.history.rewind(CHAT, to, undo_files=False)
         assert told == "The conversation was rewound, but these files could not be undone: /elsewhere/b.py."

@@ -113,11 +113,11 @@ async def test_a_daemon_that_is_perhaps_elsewhere_is_believed_to_be_here_once_th
     async with live(project, is_here=False) as room:
         where = room.render.locality
         assert (where.is_local, where.is_known) == (False, False)
-        assert f"at 127.0.0.1:{room.daemon.port}, perhaps elsewhere" in room.editor.chats[1]
+        assert f"at 127.0.0.1:{room.daemon.port}, perhaps elsewhere" in room.editor.chat_texts[1]
         assert not room.chats._registry[CHAT].is_local
         room.chats.confirm_here(CHAT)
         await until(lambda: room.render.locality.is_local)
-        assert "on this computer" in room.editor.chats[1]
+        assert "on this computer" in room.editor.chat_texts[1]
         left = await room.chats.stop(hand_over=True)
         assert left[WindowId(1)]["here"] == [room.daemon.address.url]
 
@@ -200,19 +200,19 @@ async def test_a_prompt_is_on_the_screen_with_its_state_until_the_daemon_echoes_
     room.chats.open(CHAT, WINDOW, room.folder)
     await room.state("waiting")
     room.chats.send(CHAT, Draft("mine"))
-    await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Waiting for the connection…" in room.editor.chats[1])
+    await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Waiting for the connection…" in room.editor.chat_texts[1])
     del room.daemon.routes["GET /events"]
     room.chats.reconnect(CHAT)
     stream = await room.live()
-    await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Sent. The agent has not begun…" in room.editor.chats[1])
+    await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Sent. The agent has not begun…" in room.editor.chat_texts[1])
     echo(stream, 1, "mine")
-    await until(lambda: "Sent" not in room.editor.chats[1])
-    assert room.editor.chats[1].count("❯\u00a0You\nmine\n") == 1
+    await until(lambda: "Sent" not in room.editor.chat_texts[1])
+    assert room.editor.chat_texts[1].count("❯\u00a0You\nmine\n") == 1
     room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "p2"}
     room.chats.send(CHAT, Draft("/help"))
-    await until(lambda: "\n/help\n◌\u00a0Sent" in room.editor.chats[1])
+    await until(lambda: "\n/help\n◌\u00a0Sent" in room.editor.chat_texts[1])
     stream.send("turn_complete", 2, "p2", stopReason="end_turn")  # a command without an echo
-    await until(lambda: "\n/help\n" not in room.editor.chats[1])
+    await until(lambda: "\n/help\n" not in room.editor.chat_texts[1])
 
 
 async def test_a_prompt_that_waited_for_a_daemon_that_was_killed_comes_back(room: Room) -> None:
@@ -439,6 +439,6 @@ async def test_what_goes_out_quickly_is_never_offered_for_removal(room: Room, mo
     room.chats.send(CHAT, Draft("one"))
     await room.asked("POST /session/s/prompt")
     stream.say(1, "Hello")
-    await until(lambda: "Hello" in room.editor.chats[1])
+    await until(lambda: "Hello" in room.editor.chat_texts[1])
     unsent = [each for render in room.editor.renders[1] for each in render.unsent]
     assert not any(each.can_be_removed for each in unsent)

@@ -109,8 +109,8 @@ async def test_each_has_a_session_of_its_own_and_shows_what_is_said_there(room: 
     first, second = await room.open(FIRST), await room.open(SECOND)
     first.say(1, "Of cats")
     second.say(1, "Of dogs")
-    await until(lambda: "Of cats" in room.editor.chats[FIRST] and "Of dogs" in room.editor.chats[SECOND])
-    assert "Of dogs" not in room.editor.chats[FIRST]
+    await until(lambda: "Of cats" in room.editor.chat_texts[FIRST] and "Of dogs" in room.editor.chat_texts[SECOND])
+    assert "Of dogs" not in room.editor.chat_texts[FIRST]
     room.chats.send(SECOND, Draft("mine"))
     await room.asked("POST /session/s2/prompt")
     assert room.daemon.asked("POST /session/s1/prompt") == []
@@ -153,7 +153,7 @@ async def test_closing_one_leaves_the_other_at_work(room: Pair) -> None:
     room.chats.close(FIRST)
     await room.asked("POST /session/s1/detach")
     second.say(1, "Still here")
-    await until(lambda: "Still here" in room.editor.chats[SECOND])
+    await until(lambda: "Still here" in room.editor.chat_texts[SECOND])
     assert room.daemon.asked("POST /session/s2/detach") == []
 
 
@@ -308,11 +308,11 @@ async def test_two_agents_have_a_process_each_which_ends_with_its_tab(
     one, two = agents
     async with chatting_with_agents(project, one, two) as room:
         room.chats.open(SECOND, WINDOW, str(project), agent="Two")
-        await until(lambda: "Scripted Agent" in room.editor.chats.get(SECOND, ""))
+        await until(lambda: "Scripted Agent" in room.editor.chat_texts.get(SECOND, ""))
         await until(lambda: room.editor.renders[SECOND][-1].status.connection.state == "live")
         assert (len(processes(one)), len(processes(two))) == (1, 1)
         room.chats.send(SECOND, Draft("to two"))
-        await until(lambda: "You said: to two" in room.editor.chats[SECOND])
+        await until(lambda: "You said: to two" in room.editor.chat_texts[SECOND])
         assert "to two" not in room.text
         room.chats.close(SECOND)
         await until(lambda: not processes(two))
@@ -337,7 +337,7 @@ async def test_a_chat_with_an_agent_and_one_with_the_daemon_do_not_disturb_each_
     room.chats.open(SECOND, WINDOW, room.folder, agent="One")
     await until(lambda: room.state_of(SECOND) == "live")
     room.chats.send(SECOND, Draft("hello"))
-    await until(lambda: "You said: hello" in room.editor.chats[SECOND])
+    await until(lambda: "You said: hello" in room.editor.chat_texts[SECOND])
     room.configure(enabled=False)
     await until(lambda: room.state_of(FIRST) == "lost")
     assert room.state_of(SECOND) == "live"
