@@ -226,7 +226,7 @@ class Companion:
                 self._try_again(window, f"No CLI can find this window: {no_port(error)}")
                 return
             endpoint.legacy_files = self._settings.legacy_discovery_files
-            self._editor.listening(window.id, endpoint.port)
+            self._editor.served.listening(window.id, endpoint.port)
             server = self._serve(endpoint)
             server.publish()
             self._background(self._await_start(window, server))

@@ -1,7 +1,8 @@
 """The port: what the companion needs from an editor. Each room's `port.py` says what that room needs.
 
-Every method is called on the companion thread; an adapter moves the call to the editor's own thread. This module is
-imported before the libraries, so it uses the standard library only.
+An editor hands over the objects that show something. Their methods are called on the companion thread, and move the
+call to the editor's own thread themselves. This module is imported before the libraries, so it uses the standard
+library only.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .ids import WindowId
 from .libraries.guard import Trouble
 from .review.changes import Count
 from .review.port import ReviewScreen
-from .server.port import WindowSource
+from .server.port import WindowScreen
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +39,31 @@ class WindowStatus:
     """Those of the connected CLIs that change files without asking, as far as that is known."""
 
 
-class Editor(WindowSource, ReviewScreen, ChangeScreen, ChatScreen, Protocol):
-    """Everything that the companion needs from an editor."""
-
-    def listening(self, window: WindowId, port: int) -> None:
-        """A window is served on this port. It should have the same port after a reload or a restart."""
-        ...
-
-    def libraries_wrong(self, trouble: Trouble) -> None:
-        """Tell the person what is wrong with the libraries, and offer the remedy."""
-        ...
+class StatusViews(Protocol):
+    """The status of each window on the screen, called on the companion thread."""
 
     def show_status(self, window: WindowId, status: WindowStatus) -> None:
         """Show which CLIs are connected and how many diffs and questions wait. Called when that changes."""
+        ...
+
+
+class LibraryTroubles(Protocol):
+    """Whoever mends the libraries, called on the companion thread."""
+
+    def wrong(self, trouble: Trouble) -> None:
+        """Tell the person what is wrong with the libraries, and offer the remedy."""
+        ...
+
+
+class Editor(WindowScreen, ReviewScreen, ChangeScreen, ChatScreen, Protocol):
+    """Everything that the companion needs from an editor."""
+
+    @property
+    def status_bar(self) -> StatusViews:
+        """The status of each window."""
+        ...
+
+    @property
+    def libraries(self) -> LibraryTroubles:
+        """Who mends the libraries."""
         ...

@@ -103,7 +103,7 @@ class WindowStatuses:
                 if set(status.clis) - set(before.clis if before else ()):
                     self._background(self._look_for_silent(window))
                 self._changes.clis(window, status.clis)
-                self._editor.show_status(window, status)
+                self._editor.status_bar.show_status(window, status)
 
     async def _look_for_silent(self, window: WindowId) -> None:
         """A CLI has connected: say once if it is one that never asks."""

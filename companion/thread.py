@@ -163,7 +163,7 @@ class CompanionThread:
                         from . import companion as library  # noqa: PLC0415 - it imports the libraries, late and off the UI thread
                     guard.remember()
                     if trouble:
-                        self._editor.libraries_wrong(trouble)
+                        self._editor.libraries.wrong(trouble)
                     self._serve(library.Companion)
                 except Exception as error:
                     if self._stopping.is_set():
@@ -225,7 +225,7 @@ class CompanionThread:
                 endpoint.in_front = not self._endpoints
                 endpoint.legacy_files = self._settings.legacy_discovery_files
                 self._endpoints.append(endpoint)
-                self._editor.listening(window.id, endpoint.port)
+                self._editor.served.listening(window.id, endpoint.port)
                 self._publish(endpoint)
         handover.give_up(left, handover.NO_CHORES)
 
@@ -302,7 +302,7 @@ class CompanionThread:
         is_first = not self._told
         self._told.append(why)
         if trouble:
-            self._editor.libraries_wrong(trouble)
+            self._editor.libraries.wrong(trouble)
         elif is_first:
             self._editor.messenger.say(why, None)
         logger.debug("The companion can't start", exc_info=error)

@@ -70,17 +70,8 @@ class MemoryFiles:
     said: list[str] = field(default_factory=list[str])
     kept: list[str] = field(default_factory=list[str])
 
-    @property
-    def files(self) -> MemoryFiles:
-        return self
-
-    @property
-    def questions(self) -> MemoryFiles:
-        return self
-
-    @property
-    def messenger(self) -> MemoryFiles:
-        return self
+    def __post_init__(self) -> None:
+        self.files = self.questions = self.messenger = self
 
     async def buffer(self, path: str) -> str | None:
         return self.open.get(path)

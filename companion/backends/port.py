@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..changes.port import Questions
 from ..ids import WindowId
 from ..review.port import FileScreen
 
@@ -34,15 +33,6 @@ class OfferedServer:
         return {"type": "http", "name": SERVER, "url": self.url, "headers": [header]}
 
 
-class AgentScreen(FileScreen, Protocol):
-    """What an agent needs of the screen."""
-
-    @property
-    def questions(self) -> Questions:
-        """Questions."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What the person lets every agent of a window have besides the folder of its chat."""
@@ -61,7 +51,7 @@ class Workplace(Protocol):
         ...
 
     @property
-    def screen(self) -> AgentScreen:
+    def screen(self) -> FileScreen:
         """The editor."""
         ...
 

@@ -11,7 +11,6 @@ from ..review.changes import Count
 from ..review.port import FileScreen
 
 if TYPE_CHECKING:
-    from ..conversation.forms import Form, Values
     from ..settings import Settings
     from .rows import ChangeRow
 
@@ -135,29 +134,6 @@ class SinceListing:
     """Files whose content in the commit isn't there to compare, or is too large."""
 
 
-class Questions(Protocol):
-    """Questions in dialogs and panels, called on the companion thread."""
-
-    async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
-        """Ask a question with a button for yes; True if the person clicks that.
-
-        Nobody has asked for it, so it comes only once nothing has been typed for a while: a key would answer it. With
-        `no`, a button of that name answers no, and it is a yes if the question is closed without an answer.
-        """
-        ...
-
-    async def may_touch(self, agent: str, path: str, *, writes: bool) -> bool:
-        """Ask the person whether an agent may read or write a file that is outside the chat's folders."""
-        ...
-
-    async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
-        """Have the person fill in a form, or go to a page, while there is no conversation that could show it.
-
-        Returns `accept`, `decline` or None if they did neither, and what they have entered.
-        """
-        ...
-
-
 class ChangeViews(Protocol):
     """The written changes on the screen, called on the companion thread."""
 
@@ -200,11 +176,6 @@ class ChangeScreen(FileScreen, Protocol):
     @property
     def unsaved(self) -> UnsavedViews:
         """The tabs with unsaved text."""
-        ...
-
-    @property
-    def questions(self) -> Questions:
-        """Questions."""
         ...
 
 

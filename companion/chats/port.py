@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ..backends.port import AgentScreen
 from ..ids import ChatId
+from ..review.port import FileScreen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Followers(Protocol):
         ...
 
 
-class ChatScreen(AgentScreen, Protocol):
+class ChatScreen(FileScreen, Protocol):
     """What the chats need of the screen."""
 
     @property

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..messages import Screen
 
 if TYPE_CHECKING:
-    from ..ids import ReviewId
+    from ..conversation.forms import Form, Values
+    from ..ids import ReviewId, WindowId
     from .changes import TextEdit
     from .disk import Encodings, Stamp
     from .marks import Marks
@@ -111,12 +112,40 @@ class OpenFiles(Protocol):
         ...
 
 
+class Questions(Protocol):
+    """Questions in dialogs and panels, called on the companion thread."""
+
+    async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
+        """Ask a question with a button for yes; True if the person clicks that.
+
+        Nobody has asked for it, so it comes only once nothing has been typed for a while: a key would answer it. With
+        `no`, a button of that name answers no, and it is a yes if the question is closed without an answer.
+        """
+        ...
+
+    async def may_touch(self, agent: str, path: str, *, writes: bool) -> bool:
+        """Ask the person whether an agent may read or write a file that is outside the chat's folders."""
+        ...
+
+    async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
+        """Have the person fill in a form, or go to a page, while there is no conversation that could show it.
+
+        Returns `accept`, `decline` or None if they did neither, and what they have entered.
+        """
+        ...
+
+
 class FileScreen(Screen, Protocol):
     """What whoever writes files needs of the screen."""
 
     @property
     def files(self) -> OpenFiles:
         """The files in tabs."""
+        ...
+
+    @property
+    def questions(self) -> Questions:
+        """Questions."""
         ...
 
 

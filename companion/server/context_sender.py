@@ -14,7 +14,7 @@ from ..protocol import ContextUpdate, IdeContext, is_sendable
 from ..settings import Settings
 from .context import MAX_SELECTED, FocusOrder, Listed, Shown, active, ide_context
 from .endpoint import Endpoint
-from .port import ContextSource
+from .port import ServedWindows
 from .sessions import Background, Session
 from .tab_looks import TabLooks
 
@@ -30,7 +30,7 @@ class ContextSender:
     def __init__(
         self,
         endpoint: Endpoint,
-        editor: ContextSource,
+        windows: ServedWindows,
         looks: TabLooks,
         settings: Callable[[], Settings],
         sessions: Callable[[], Iterable[Session]],
@@ -45,7 +45,7 @@ class ContextSender:
         self._order = FocusOrder()
         self._shown = Shown(self._order)
         self._endpoint = endpoint
-        self._editor = editor
+        self._windows = windows
         self._looks = looks
         self._settings = settings
         self._sessions = sessions
@@ -149,7 +149,7 @@ class ContextSender:
     async def _context(self) -> IdeContext | None:
         await self._may_tell.wait()
         question = self._shown.question(_limit(self._settings().told))
-        state = await self._editor.window_state(self._endpoint.window, question)
+        state = await self._windows.window_state(self._endpoint.window, question)
         if state is None:
             return None
         OPEN_FOLDERS.set(self._endpoint.window, state.folders)
@@ -166,7 +166,7 @@ class ContextSender:
         if file and file.view == question.selected and _limit(told) <= question.limit:
             selection = state.selection
         else:
-            selection = await self._editor.selection(file.view, _limit(told)) if file else None
+            selection = await self._windows.selection(file.view, _limit(told)) if file else None
         if selection and not told.has_text:
             selection = replace(selection, text="")
         return ide_context(known, self._order, selection, is_trusted=self._settings().is_trusted)

@@ -27,7 +27,7 @@ from ..visible import visible_name
 from ..visits import is_elsewhere, why_unopened
 from .context import MAX_SELECTED, cut
 from .new_problems import Looked, plain_agent
-from .port import Selection, SymbolQuestion, ToolSource
+from .port import EditorTools, Selection, SymbolQuestion
 from .tab_looks import TabLooks
 from .tool_schemas import (
     DiagnosticAnswer,
@@ -70,7 +70,7 @@ class EditorKnowledge:
     def __init__(
         self,
         window: WindowId,
-        source: ToolSource,
+        source: EditorTools,
         looks: TabLooks,
         settings: Callable[[], Settings],
         folders: Callable[[], Sequence[str]],

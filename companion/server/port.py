@@ -96,8 +96,8 @@ class ElsewhereState:
     """What was wrong with a request since the offer, "host" or "token"; empty if none was refused."""
 
 
-class ContextSource(Screen, Protocol):
-    """What a window shows. An answer of None means that the window or the view is gone.
+class ServedWindows(Protocol):
+    """What the windows show. An answer of None means that the window or the view is gone.
 
     Called on the companion thread; the answers come from the editor's UI thread.
     """
@@ -108,6 +108,10 @@ class ContextSource(Screen, Protocol):
 
     async def selection(self, view: ViewId, limit: int) -> Selection | None:
         """The caret and the selected text of a view; the first `limit` characters are enough."""
+        ...
+
+    def listening(self, window: WindowId, port: int) -> None:
+        """A window is served on this port. It should have the same port after a reload or a restart."""
         ...
 
 
@@ -169,7 +173,7 @@ class SymbolPlaces:
     """A sentence, if it could not be looked up."""
 
 
-class ToolSource(Protocol):
+class EditorTools(Protocol):
     """What the tools for agents ask an editor. An answer of None means that the window is gone.
 
     Called on the companion thread. Each raises TimeoutError if the editor or one of its packages is busy for too long.
@@ -207,5 +211,15 @@ class ToolSource(Protocol):
         ...
 
 
-class WindowSource(ContextSource, ToolSource, Protocol):
-    """Everything that a window's server needs."""
+class WindowScreen(Screen, Protocol):
+    """What a window's server needs of the screen."""
+
+    @property
+    def served(self) -> ServedWindows:
+        """The windows."""
+        ...
+
+    @property
+    def tools(self) -> EditorTools:
+        """What the tools ask."""
+        ...

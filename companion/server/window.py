@@ -36,7 +36,7 @@ from .knowledge import EditorKnowledge
 from .new_problems import NewProblems
 from .offer import Offer
 from .path_maps import PathMaps
-from .port import ElsewhereOffer, ElsewhereState, WindowSource
+from .port import ElsewhereOffer, ElsewhereState, WindowScreen
 from .sessions import STREAM_GONE_LIMIT, Background, CliSessions, Session
 from .tab_looks import TabLooks
 from .tools import AskingBefore, Tools
@@ -58,7 +58,7 @@ class WindowServer:
     def __init__(
         self,
         endpoint: Endpoint,
-        editor: WindowSource,
+        editor: WindowScreen,
         reviews: Reviews,
         settings: Settings,
         background: Background,
@@ -83,7 +83,7 @@ class WindowServer:
         self._awaited: dict[str, AwaitedSession] = {}
         """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
         knowledge = EditorKnowledge(
-            endpoint.window, editor, TabLooks(), lambda: self.settings, lambda: self.endpoint.folders
+            endpoint.window, editor.tools, TabLooks(), lambda: self.settings, lambda: self.endpoint.folders
         )
         self.news = NewProblems(knowledge.look)
         """What the agents' changes have made."""
@@ -108,7 +108,7 @@ class WindowServer:
     def _context_sender(self, may_tell: asyncio.Event) -> ContextSender:
         return ContextSender(
             self.endpoint,
-            self._editor,
+            self._editor.served,
             TabLooks(),
             lambda: self.settings,
             lambda: self.sessions,

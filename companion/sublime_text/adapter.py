@@ -23,15 +23,14 @@ from .chat.files import EditorFiles
 from .comments.panel import CommentPanel
 from .comments.sending import send_after_answer
 from .editor_events import EditorEvents
-from .editor_port import EditorPort
 from .follow import Following
 from .libraries import Libraries
 from .messenger import Messenger
 from .notices import NOTICES, OpenNotices
 from .notify import notify
 from .own_views import VIEWS
-from .parts import Parts
 from .problems.problems import EditorProblems
+from .problems.tools import WindowTools
 from .questions import EditorQuestions
 from .review.checkpoints import CheckpointPicker
 from .review.diffs import Diffs
@@ -43,7 +42,7 @@ from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.reports import StatusReports
 from .terminal.terminals import RunnableClis
-from .window_state import windows_to_serve
+from .window_state import WindowStates, windows_to_serve
 from .windows import Focus, encodings_of, refusal
 
 if TYPE_CHECKING:
@@ -67,7 +66,10 @@ STOP_LIMIT = 2.5
 
 
 class Adapter:
-    """All that the package has in the editor: makes the parts, starts and ends them. Lives on the UI thread."""
+    """All that the package has in the editor: makes the parts, starts and ends them. Lives on the UI thread.
+
+    The companion gets it as `companion.editor.Editor`, and uses the parts that this names.
+    """
 
     def __init__(self) -> None:
         self._bridge = UiBridge()
@@ -75,6 +77,7 @@ class Adapter:
         self.focus = Focus()
         self.settings = SettingsFile(self._wrong_setting, self._configure)
         self.status_bar = StatusBar(
+            self._bridge,
             self.settings.value("show_status"),
             lambda window: len(self.comments.unsent(window)),
             lambda window: len(self.notices.within(window)),
@@ -82,8 +85,9 @@ class Adapter:
         self.notices = OpenNotices(NOTICES, self.status_bar.draw)
         self.messenger = Messenger(self._bridge, self.notices, self.focus)
         self.files = EditorFiles(self._bridge)
+        self.served = WindowStates(self._bridge, self.settings)
         self.questions = EditorQuestions(self._bridge, self.focus)
-        self.libraries = Libraries(self.settings, self.messenger.say, self.messenger.solved)
+        self.libraries = Libraries(self._bridge, self.settings, self.messenger.say, self.messenger.solved)
         self._log = Log(print, debug=self.settings.value("debug"))
         self.runnable = RunnableClis(self.settings, self.on_another_thread)
         self.loaded = LoadedTexts(self.on_another_thread)
@@ -118,15 +122,14 @@ class Adapter:
             written=self.written.listings.facts,
         )
         self.comments = self._comment_panel()
+        self.tools = WindowTools(self._bridge, self.focus, self.messenger, self.problems, self.comments)
         self.review = ReviewTabs(
             self.focus, self.diffs, self.written, self.comments, self.ask_later, self.on_another_thread
         )
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
-        parts = self._parts()
-        self.events = EditorEvents(self._post, parts)
-        self.port = EditorPort(self._bridge, self._post, self.ask_later, parts)
-        self.thread = CompanionThread(self.port, self.settings.read(), windows_to_serve)
+        self.events = EditorEvents(self._post, self)
+        self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
 
     def _diffs(self) -> Diffs:
         return Diffs(
@@ -167,27 +170,6 @@ class Adapter:
             self._comments_changed,
             self._offer_comments,
             self._comments_went,
-        )
-
-    def _parts(self) -> Parts:
-        return Parts(
-            focus=self.focus,
-            files=self.files,
-            questions=self.questions,
-            settings=self.settings,
-            messenger=self.messenger,
-            notices=self.notices,
-            status_bar=self.status_bar,
-            libraries=self.libraries,
-            diffs=self.diffs,
-            written=self.written,
-            unsaved=self.unsaved,
-            loaded=self.loaded,
-            comments=self.comments,
-            chats=self.chats,
-            following=self.following,
-            problems=self.problems,
-            review=self.review,
         )
 
     def _post(self, call: Callable[[Companion], object], replaces: Hashable = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import sublime
 
@@ -12,9 +12,11 @@ from .calls import Post
 from .chat import vim
 from .keys import KEYS
 from .own_views import VIEWS
-from .parts import Parts
 from .window_state import to_serve
 from .windows import OWN_SAVES, encodings_of, is_chat, is_code
+
+if TYPE_CHECKING:
+    from .adapter import Adapter
 
 FOCUSED = "focused"
 """Remembered of a window: from the paths of its files to when they last had the focus, in Unix milliseconds."""
@@ -25,9 +27,9 @@ FOCUSED_KEPT = 50
 class EditorEvents:
     """Passes on what happens to views and windows. Lives on the UI thread."""
 
-    def __init__(self, post: Post, parts: Parts) -> None:
+    def __init__(self, post: Post, adapter: Adapter) -> None:
         self._post = post
-        self._parts = parts
+        self._adapter = adapter
 
     def start(self) -> None:
         """Tell the companion when each file had the focus last, and clear what an earlier session has left."""
@@ -36,12 +38,12 @@ class EditorEvents:
             self.restored(window)
             focused = _focused(window)
             for view in window.views():
-                self._parts.loaded.loaded(view)
+                self._adapter.loaded.loaded(view)
                 at = focused.get(view.file_name() or "")
                 if isinstance(at, int):
                     self._tell_focus(window, view, at, is_active=False)
             if view := window.active_view():
-                self._parts.focus.activated(window, view)
+                self._adapter.focus.activated(window, view)
                 self._tell_focus(window, view, _now(), is_active=True)
 
     def activated(self, view: sublime.View) -> None:
@@ -50,16 +52,16 @@ class EditorEvents:
         if window is None:
             return
         VIEWS.activated(window, view)
-        self._parts.focus.activated(window, view)
-        self._parts.settings.glance(window, view)
+        self._adapter.focus.activated(window, view)
+        self._adapter.settings.glance(window, view)
         self.set_keys(view)
-        self._parts.status_bar.activated(window, view)
-        self._parts.chats.activated(window, view)
-        self._parts.diffs.activated(window, view)
-        self._parts.comments.activated(view)
-        self._parts.following.activated(window, view)
-        self._parts.written.activated(window, view)
-        self._parts.review.activated(window, view)
+        self._adapter.status_bar.activated(window, view)
+        self._adapter.chats.activated(window, view)
+        self._adapter.diffs.activated(window, view)
+        self._adapter.comments.activated(view)
+        self._adapter.following.activated(window, view)
+        self._adapter.written.activated(window, view)
+        self._adapter.review.activated(window, view)
         identifier, number, now = WindowId(window.id()), ViewId(view.id()), _now()
         if is_code(view):
             if path := view.file_name():
@@ -78,32 +80,32 @@ class EditorEvents:
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
-        self._parts.diffs.view_closed(view)
-        self._parts.written.closed(view)
-        self._parts.unsaved.closed(view)
-        self._parts.loaded.closed(view)
-        self._parts.chats.closed(view)
-        self._parts.comments.views.forget(view)
-        self._parts.review.closed(view)
+        self._adapter.diffs.view_closed(view)
+        self._adapter.written.closed(view)
+        self._adapter.unsaved.closed(view)
+        self._adapter.loaded.closed(view)
+        self._adapter.chats.closed(view)
+        self._adapter.comments.views.forget(view)
+        self._adapter.review.closed(view)
         VIEWS.closed(view)
         number = view.id()
         self._post(lambda companion: companion.view_closed(ViewId(number)))
 
     def saving(self, view: sublime.View) -> None:
         """A view is about to be saved."""
-        self._parts.loaded.saving(view)
+        self._adapter.loaded.saving(view)
 
     def saved(self, view: sublime.View) -> None:
         """The person has saved a view."""
         if VIEWS.has_become_file(view):
-            self._parts.chats.became_file(view)
-            self._parts.diffs.became_file(view)
+            self._adapter.chats.became_file(view)
+            self._adapter.diffs.became_file(view)
             VIEWS.release(view)
-        self._parts.unsaved.settled(view)
-        name, saved = view.file_name(), self._parts.loaded.saved(view)
+        self._adapter.unsaved.settled(view)
+        name, saved = view.file_name(), self._adapter.loaded.saved(view)
         if name and name.endswith(".sublime-keymap"):
             KEYS.forget()
-            self._parts.status_bar.draw()
+            self._adapter.status_bar.draw()
         if name and is_code(view) and not OWN_SAVES.is_own(name):
             encodings = encodings_of(name)
             self._post(lambda companion: companion.changes.saved(name, saved, encodings))
@@ -115,10 +117,10 @@ class EditorEvents:
         """A file was loaded, or loaded again because it has changed on the disk."""
         if (window := view.window()) and is_code(view):
             identifier = WindowId(window.id())
-            self._parts.written.loaded(view)
-            self._parts.unsaved.settled(view)
-            self._parts.loaded.loaded(view)
-            self._parts.comments.loaded(view)
+            self._adapter.written.loaded(view)
+            self._adapter.unsaved.settled(view)
+            self._adapter.loaded.loaded(view)
+            self._adapter.comments.loaded(view)
             if view.file_name():
                 self._post(lambda companion: companion.changes.look(identifier), ("loaded", identifier))
 
@@ -127,7 +129,7 @@ class EditorEvents:
         VIEWS.opened(window)
         self.restored(window)
         opened = to_serve(window)
-        self._parts.settings.look(window)
+        self._adapter.settings.look(window)
         self._post(lambda companion: companion.window_opened(opened))
 
     def restored(self, window: sublime.Window) -> None:
@@ -135,13 +137,13 @@ class EditorEvents:
         if not window.is_valid():
             return
         VIEWS.restore(window)
-        self._parts.review.restored(window)
-        if self._parts.diffs.awaited:  # nobody knows yet which diffs are still waited for
-            self._parts.diffs.awaited.later(lambda: self.restored(window))
+        self._adapter.review.restored(window)
+        if self._adapter.diffs.awaited:  # nobody knows yet which diffs are still waited for
+            self._adapter.diffs.awaited.later(lambda: self.restored(window))
             return
-        for name in self._parts.diffs.clear_leftovers(window):
+        for name in self._adapter.diffs.clear_leftovers(window):
             what = f"“{name}” is a diff from before this session started."
-            self._parts.messenger.say(
+            self._adapter.messenger.say(
                 f"{what} No CLI waits for it any more. Your edits are kept in its tab.", WindowId(window.id())
             )
 
@@ -149,21 +151,21 @@ class EditorEvents:
         """The project of a window is about to close."""
         identifier = WindowId(window.id())
         VIEWS.closing(window)
-        self._parts.diffs.window_closing(window, elsewhere=False)
+        self._adapter.diffs.window_closing(window, elsewhere=False)
         self._post(lambda companion: companion.reviews.reject_window(identifier))
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window is about to close."""
         VIEWS.closing(window)
-        self._parts.diffs.window_closing(window, elsewhere=True)
-        self._parts.written.window_closed(window)
-        self._parts.review.forget(window)
-        self._parts.focus.forget(window)
-        self._parts.following.forget(window)
-        self._parts.settings.forget(window)
-        self._parts.status_bar.forget(window)
-        self._parts.notices.forget(window)
-        self._parts.chats.window_closed(window)
+        self._adapter.diffs.window_closing(window, elsewhere=True)
+        self._adapter.written.window_closed(window)
+        self._adapter.review.forget(window)
+        self._adapter.focus.forget(window)
+        self._adapter.following.forget(window)
+        self._adapter.settings.forget(window)
+        self._adapter.status_bar.forget(window)
+        self._adapter.notices.forget(window)
+        self._adapter.chats.window_closed(window)
         identifier = WindowId(window.id())
         self._post(lambda companion: companion.window_closed(identifier))
 
@@ -174,7 +176,7 @@ class EditorEvents:
     def set_keys(self, view: sublime.View) -> None:
         """Give a chat the keys of Vim, or take them, as the settings say."""
         if is_chat(view):
-            (vim.leave_on if self._parts.settings.value("chat_vim_keys") else vim.turn_off)(view)
+            (vim.leave_on if self._adapter.settings.value("chat_vim_keys") else vim.turn_off)(view)
 
 
 def _focused(window: sublime.Window) -> dict[str, object]:

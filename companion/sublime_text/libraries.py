@@ -14,6 +14,7 @@ from ..libraries.bounds import FROM_CHANNEL
 from ..libraries.guard import Trouble
 from ..settings import FILE
 from . import package, package_control
+from .bridge import UiBridge, posted
 from .panels import PanelItem, choose, say
 from .settings import SettingsFile
 
@@ -40,8 +41,13 @@ class Libraries:
     """
 
     def __init__(
-        self, settings: SettingsFile, say: Callable[[str], object], settled: Callable[[str, Sequence[str]], object]
+        self,
+        bridge: UiBridge,
+        settings: SettingsFile,
+        say: Callable[[str], object],
+        settled: Callable[[str, Sequence[str]], object],
     ) -> None:
+        self.bridge = bridge
         self._settings = settings
         self._tell = say
         self._settled = settled
@@ -60,8 +66,8 @@ class Libraries:
         """The package is unloaded."""
         self._closed.set()
 
+    @posted
     def wrong(self, trouble: Trouble) -> None:
-        """Report a problem, and offer the repository if libraries are missing."""
         self._trouble = trouble
         if not package_control.is_there():
             self._say(trouble.sentence(GET_PACKAGE_CONTROL.format(package_control.how_to_get())))

@@ -23,7 +23,7 @@ QUIET = 2.0
 
 
 class EditorQuestions:
-    """Dialogs and panels: `companion.changes.port.Questions`. Their answers are waited for as long as it takes."""
+    """Dialogs and panels: `companion.review.port.Questions`. Their answers are waited for as long as it takes."""
 
     def __init__(self, bridge: UiBridge, focus: Focus) -> None:
         self.bridge = bridge

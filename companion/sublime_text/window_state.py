@@ -8,7 +8,9 @@ import sublime
 
 from ..ids import ViewId, WindowId
 from ..server.port import ContextRequest, OpenFile, Selection, ServedWindow, WindowState
+from .bridge import UiBridge, asked, posted
 from .own_views import VIEWS
+from .settings import SettingsFile
 from .windows import find_window, is_code
 
 PORT = "port"
@@ -29,33 +31,55 @@ def to_serve(window: sublime.Window) -> ServedWindow:
     return ServedWindow(WindowId(window.id()), tuple(window.folders()), port if isinstance(port, int) else 0)
 
 
-def remember_port(identifier: int, port: int) -> None:
-    """Keep the port that a window is served on."""
-    if window := find_window(identifier):
-        VIEWS.remember(window, PORT, port)
+class WindowStates:
+    """What the windows show: `companion.server.port.ServedWindows`. It is waited for as long as the editor lives."""
+
+    def __init__(self, bridge: UiBridge, settings: SettingsFile) -> None:
+        self.bridge = bridge
+        self._settings = settings
+
+    @posted
+    def listening(self, window: WindowId, port: int) -> None:
+        if found := find_window(window):
+            VIEWS.remember(found, PORT, port)
+
+    @asked(waits=True)
+    def window_state(self, window: WindowId, question: ContextRequest) -> WindowState | None:
+        found = find_window(window)
+        if found is None:
+            return None
+        selected = question.selected
+        if question.is_whole or selected is None:
+            self._settings.look(found)
+        else:
+            self._settings.glance(found, sublime.View(selected))
+        selection = None if selected is None else _selection(sublime.View(selected), question.limit)
+        return WindowState(tuple(found.folders()), tuple(_files(found, question)), selection)
+
+    @asked(waits=True)
+    def selection(self, view: ViewId, limit: int) -> Selection | None:
+        return _selection(sublime.View(view), limit)
 
 
-def window_state(found: sublime.Window, question: ContextRequest) -> WindowState:
-    """What the companion asks about a window."""
+def _files(window: sublime.Window, question: ContextRequest) -> list[OpenFile]:
+    """The files of the views that were asked for, and of other tabs if these are few."""
     files: list[OpenFile] = []
     known = set(question.views)
     for number in question.views:
         view = sublime.View(number)
-        if view.is_valid() and view.window() == found and (path := view.file_name()):
+        if view.is_valid() and view.window() == window and (path := view.file_name()):
             files.append(OpenFile(number, path))
     if question.is_whole and len(files) < FILES_WANTED:
         # Open since before the package was installed, or opened in the background.
-        others = (view for view in found.views() if view.id() not in known and view.file_name() and is_code(view))
+        others = (view for view in window.views() if view.id() not in known and view.file_name() and is_code(view))
         files += [
             OpenFile(ViewId(view.id()), view.file_name() or "")
             for view in itertools.islice(others, FILES_WANTED - len(files))
         ]
-    selected = question.selected
-    selection = None if selected is None else selection_of(sublime.View(selected), question.limit)
-    return WindowState(tuple(found.folders()), tuple(files), selection)
+    return files
 
 
-def selection_of(view: sublime.View, limit: int) -> Selection | None:
+def _selection(view: sublime.View, limit: int) -> Selection | None:
     """The caret of a view and what is selected in it, at most `limit` characters; None if there is no caret."""
     regions = list(view.sel()) if view.is_valid() else []
     if not regions:

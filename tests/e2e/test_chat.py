@@ -40,16 +40,16 @@ def plugin_loaded():
 
 
 def patch():
-    from QwenCompanion.companion.sublime_text.chat.chats import ChatViews
+    from QwenCompanion.companion.sublime_text.chat.view import ChatView
 
-    show = ChatViews.show
+    show = ChatView.show
 
-    def slowly(*args):
+    def slowly(*args, **options):
         print("slowly")
         time.sleep(0.1)
-        return show(*args)
+        return show(*args, **options)
 
-    ChatViews.show = slowly
+    ChatView.show = slowly
 """
 QUESTION = {
     "question": "Which colour?",

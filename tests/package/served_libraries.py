@@ -29,7 +29,7 @@ from companion.editor import Editor
 from companion.ids import WindowId
 from companion.libraries.guard import COPY, SDK
 from companion.server.endpoint import Endpoint
-from companion.server.port import ServedWindow, WindowState
+from companion.server.port import ServedWindow, ServedWindows, WindowState
 from companion.settings import DaemonSettings, Settings
 from tests.agent_talk import MemoryWindow
 from tests.unit.fake_daemon import TOKEN, FakeDaemon, until
@@ -90,8 +90,9 @@ def loaded() -> list[str]:
 
 async def main() -> None:
     editor = create_autospec(Editor, instance=True)
-    editor.window_state.return_value = WindowState(folders=())
-    editor.selection.return_value = None
+    editor.served = create_autospec(ServedWindows, instance=True)
+    editor.served.window_state.return_value = WindowState(folders=())
+    editor.served.selection.return_value = None
     endpoint = Endpoint.open(ServedWindow(WindowId(1), ()))
     companion = Companion(editor, Settings(), EnvironmentVariables())
     companion.start([endpoint])

@@ -168,7 +168,7 @@ class TestWritten(ChangesCase):
         command = loaded("sublime_text.review.review_commands").QwenCompanionTheyAreMineCommand(self.window)
         self.assertFalse(command.is_visible())
         written = loaded("sublime_text.package").adapter().written
-        written.show(self.window, replace(written.listings.of(self.window), by_git=1))
+        at_once(written.show_changes, self.window.id(), replace(written.listings.of(self.window), by_git=1))
         self.assertTrue(command.is_visible())
         companion = Mock()
         with patch.object(loaded("sublime_text.package").adapter().thread, "post", lambda ask: ask(companion)):

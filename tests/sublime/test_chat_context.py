@@ -13,7 +13,7 @@ from unittest.mock import patch
 import sublime
 
 from .chat_case import ChatCase, Steps, loaded
-from .companion_case import text_of
+from .companion_case import at_once, text_of
 
 
 class TestContext(ChatCase):
@@ -152,7 +152,7 @@ class TestContext(ChatCase):
     def test_a_prompt_that_comes_back_brings_no_second_copy_of_it(self) -> Steps:
         [excerpt] = yield from self.sent()
         draft = self.prompts.Draft("Explain it", (excerpt, self.prompts.Excerpt("file:///b", "b.py", "b")))
-        self.adapter.chats.take_back(self.chat.id, draft)
+        at_once(self.adapter.chats.return_draft, self.chat.id, draft, "Why.")
         self.assertEqual([each.name for each in self.chat.excerpts], ["b.py"])
         self.assertEqual([each.name for each in (yield from self.sent("Again"))], ["b.py", "app.py"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import patch
 
-from .companion_case import CompanionCase, Steps, loaded
+from .companion_case import CompanionCase, Steps, at_once, loaded
 
 
 class TestLibraries(CompanionCase):
@@ -22,7 +22,7 @@ class TestLibraries(CompanionCase):
         self.outcome: tuple[list[str], list[str]] = ([], [])
         adapter = loaded("sublime_text.package").adapter()
         self.over: list[str] = []
-        self.libraries = module.Libraries(adapter.settings, self.said.append, self.settled)
+        self.libraries = module.Libraries(None, adapter.settings, self.said.append, self.settled)
         control = loaded("sublime_text.package_control")
         for target, name, value in (
             (control, "is_there", lambda: True),
@@ -98,7 +98,7 @@ class TestLibraries(CompanionCase):
 
     def test_an_import_that_failed_has_its_library_installed_anew(self) -> Steps:
         """Though all of its files are there."""
-        self.libraries.wrong(self.trouble("damaged", "seven"))
+        at_once(self.libraries.wrong, self.trouble("damaged", "seven"))
         [problem] = self.said
         self.said.clear()
         self.troubles = [[]]
@@ -141,10 +141,10 @@ class TestLibraries(CompanionCase):
         log, notices = loaded("sublime_text.notices").NOTICES, adapter.notices
         notices.seen(self.window)
         libraries = loaded("sublime_text.libraries").Libraries(
-            adapter.settings, adapter.messenger.say, adapter.messenger.solved
+            None, adapter.settings, adapter.messenger.say, adapter.messenger.solved
         )
         self.addCleanup(libraries.close)
-        libraries.wrong(self.trouble("damaged", "seven"))
+        at_once(libraries.wrong, self.trouble("damaged", "seven"))
         yield lambda: len(notices.within(self.window)) == 1
         self.troubles = [[]]
         libraries.repair(self.window)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .companion_case import Steps, loaded
+from .companion_case import Steps, at_once, loaded
 from .test_review_reload import ReloadCase
 from .test_review_tab import ReviewCase
 
@@ -25,10 +25,10 @@ class PointedOutCase(ReviewCase):
         self.addCleanup(lambda: panel().delete(list(panel().comments)))
 
     def points_out(self, words: str, line: int = 2, rank: int = 1, by: str = AGENT) -> Any:
-        """What the port does for the tool."""
+        """What the editor does for the tool."""
         text = ("a", "b", "c")[line - 1]
         note = loaded("comments.comment").Comment(str(self.file), line, (text,), words, by=by, rank=rank)
-        return loaded("sublime_text.package").adapter().port._point_out(self.window.id(), note)
+        return at_once(loaded("sublime_text.package").adapter().tools.point_out, self.window.id(), note)
 
     def drawn(self) -> str:
         return "".join(content for content, _ in self.screen._of(self.view, "qwen_companion.comments"))
@@ -143,7 +143,7 @@ class TestWhatAnAgentPointsOut(PointedOutCase):
 
     def test_a_window_that_is_gone_has_none(self) -> None:
         note = loaded("comments.comment").Comment(str(self.file), 1, ("a",), "look", by=AGENT)
-        self.assertIsNone(loaded("sublime_text.package").adapter().port._point_out(987654, note))
+        self.assertIsNone(at_once(loaded("sublime_text.package").adapter().tools.point_out, 987654, note))
 
 
 class TestPointedOutOverAReload(ReloadCase):

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import sublime
 
-from .companion_case import CompanionCase, Steps, loaded
+from .companion_case import CompanionCase, Steps, at_once, loaded
 from .terminal_case import EMPTY_PROMPT, TerminalCase
 
 
@@ -234,7 +234,7 @@ class TestProblems(CompanionCase):
         self.window.focus_view(here)
         yield lambda: self.window.active_view() == here
         adapter = loaded("sublime_text.package").adapter()
-        shown = loaded("sublime_text.problems.tabs").show_place(self.window.id(), adapter.focus, str(path), 150)
+        shown = at_once(adapter.tools.show_place, self.window.id(), str(path), 150)
         self.assertTrue(shown)
         view = self.window.find_open_file(str(path))
         assert view

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import sublime
 
 from .cli import discovery_file
-from .companion_case import CompanionCase, Steps, loaded, text_of
+from .companion_case import CompanionCase, Steps, at_once, loaded, text_of
 from .own import kind_of, tabs, value
 
 KEY = "zz_qwen_companion"
@@ -73,14 +73,14 @@ class TestStatusBar(CompanionCase):
 
     def test_a_window_that_has_closed_is_counted_no_more_even_if_its_status_comes_late(self) -> Steps:
         status = loaded("editor").WindowStatus
-        bar = loaded("sublime_text.status.bar").StatusBar("always", lambda _: 0, lambda _: 0)
+        bar = loaded("sublime_text.status.bar").StatusBar(None, "always", lambda _: 0, lambda _: 0)
         other = yield from self.another_window()
-        bar.show(other, status((), 1))
+        at_once(bar.show_status, other.id(), status((), 1))
         self.assertIn("1 diff in another window", self.status())
         other.run_command("close_window")
         yield lambda: not other.is_valid()
         bar.forget(other)
-        bar.show(other, status((), 2))
+        at_once(bar.show_status, other.id(), status((), 2))
         self.assertNotIn("another window", self.status())
 
     def test_its_texts(self) -> None:

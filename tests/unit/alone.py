@@ -50,13 +50,8 @@ def tell(**event: object) -> None:
 class QuietEditor:
     """An editor that shows nothing and prints its messages."""
 
-    @property
-    def written(self) -> QuietEditor:
-        return self
-
-    @property
-    def messenger(self) -> QuietEditor:
-        return self
+    def __init__(self) -> None:
+        self.messenger = self.served = self.tools = self.diffs = self.written = self.status_bar = self.libraries = self
 
     def listening(self, window: WindowId, port: int) -> None:
         tell(event="listening", port=port)
@@ -66,7 +61,7 @@ class QuietEditor:
 
         return WindowState(())
 
-    def libraries_wrong(self, trouble: Trouble) -> None:
+    def wrong(self, trouble: Trouble) -> None:
         tell(event="say", message=trouble.sentence())
 
     def show_status(self, window: WindowId, status: object) -> None:

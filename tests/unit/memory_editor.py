@@ -140,37 +140,10 @@ class MemoryEditor:
     allows_outside: bool = False
     """Whether the person lets an agent touch files outside its folder."""
 
-    @property
-    def files(self) -> MemoryEditor:
-        return self
-
-    @property
-    def questions(self) -> MemoryEditor:
-        return self
-
-    @property
-    def messenger(self) -> MemoryEditor:
-        return self
-
-    @property
-    def written(self) -> MemoryEditor:
-        return self
-
-    @property
-    def unsaved(self) -> MemoryEditor:
-        return self
-
-    @property
-    def chats(self) -> MemoryEditor:
-        return self
-
-    @property
-    def following(self) -> MemoryEditor:
-        return self
-
-    @property
-    def diffs(self) -> MemoryEditor:
-        return self
+    def __post_init__(self) -> None:
+        self.messenger = self.files = self.questions = self.diffs = self
+        self.written = self.unsaved = self.chats = self.following = self
+        self.served = self.tools = self.status_bar = self.libraries = self
 
     async def idle(self) -> None:
         """Wait until the editor isn't busy."""
@@ -262,7 +235,7 @@ class MemoryEditor:
     def listening(self, window: WindowId, port: int) -> None:
         self.ports[window] = port
 
-    def libraries_wrong(self, trouble: Trouble) -> None:
+    def wrong(self, trouble: Trouble) -> None:
         self.say(trouble.sentence())
 
     def show_status(self, window: WindowId, status: WindowStatus) -> None:

@@ -94,8 +94,7 @@ class ChatViews:
 
     @asked()
     def show_chat(self, chat: ChatId, render: Render) -> bool:
-        shown = self._chats.get(chat)
-        if shown is None or not shown.view.is_valid() or not is_chat(shown.view):
+        if (shown := self._shown(chat)) is None:
             return False
         known = {ask.permission.id for ask in shown.asks}
         shown.marks.phantoms.waiting = self._waiting(shown, render.locality.agent)
@@ -124,20 +123,19 @@ class ChatViews:
 
     @posted
     def return_draft(self, chat: ChatId, draft: Draft, why: str) -> None:
-        shown = self.take_back(chat, draft)
+        shown = self._shown(chat)
+        if shown:
+            shown.take_back(draft)
         self._returned(shown.agent if shown else None, draft.text)
         if shown:
             self._messenger.tell(why, WindowId(shown.window.id()))
         else:
             self._messenger.keep_text(None, "Prompt", draft.as_text, why)
 
-    def take_back(self, chat_id: ChatId, draft: Draft) -> ChatView | None:
-        """Put a draft back into the prompt of its chat. Returns None if that is gone."""
-        chat = self._chats.get(chat_id)
-        if chat is None or not chat.view.is_valid() or not is_chat(chat.view):
-            return None
-        chat.take_back(draft)
-        return chat
+    def _shown(self, chat: ChatId) -> ChatView | None:
+        """A chat whose tab is there."""
+        found = self._chats.get(chat)
+        return found if found and found.view.is_valid() and is_chat(found.view) else None
 
     def within(self, window: sublime.Window | None) -> list[ChatView]:
         """The chats of a window."""

@@ -266,19 +266,16 @@ class WrittenChanges:
 
     @posted
     def show_changes(self, window: WindowId, listing: Listing) -> None:
-        if target := find_window(window):
-            before = self.listings.of(target)
-            self._follow(target, before, listing)
-            self.show(target, listing)
-            if before.rows and listing.done and not listing.rows:
-                self._reviewed(target)
-
-    def show(self, window: sublime.Window, listing: Listing) -> None:
-        """What waits in a window has changed."""
-        self.listings.set(window, listing)
-        for view in window.views():
+        if (target := find_window(window)) is None:
+            return
+        before = self.listings.of(target)
+        self._follow(target, before, listing)
+        self.listings.set(target, listing)
+        for view in target.views():
             self._refresh(view)
-        self._changed(window)
+        self._changed(target)
+        if before.rows and listing.done and not listing.rows:
+            self._reviewed(target)
 
     def _follow(self, window: sublime.Window, before: Listing, listing: Listing) -> None:
         """What a CLI has written is known from the files alone; a chat says where it writes."""
@@ -619,19 +616,17 @@ class WrittenChanges:
 
     @posted
     def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
-        if target := find_window(window):
-            self._turn_changed(target, agent, files)
-
-    def _turn_changed(self, window: sublime.Window, agent: str, files: int) -> None:
-        rows, front = self.listings.of(window).rows, window.active_view()
+        if (target := find_window(window)) is None:
+            return
+        rows, front = self.listings.of(target).rows, target.active_view()
         is_in_review = front is not None and VIEWS.is_ours(front, "review")
         if is_in_review or not rows or all(self.listings.was_viewed(row) for row in rows):
             return  # the person is reviewing them already
-        NOTICES.add(f"{agent}: {counted(files, 'file')} changed. {KEYS.after('Review', 'go_to_diff')}", window)
-        view = self._focus.last(window)
+        NOTICES.add(f"{agent}: {counted(files, 'file')} changed. {KEYS.after('Review', 'go_to_diff')}", target)
+        view = self._focus.last(target)
         is_idle = view is not None and is_code(view) and time.monotonic() - self._typed_at >= IDLE
-        if is_idle and is_in_front(window) and self._opens_first():
-            self.go(window, None)
+        if is_idle and is_in_front(target) and self._opens_first():
+            self.go(target, None)
 
 
 def _behind(rows: Sequence[ChangeRow], done: ChangeRow) -> int:

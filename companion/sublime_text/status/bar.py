@@ -9,9 +9,12 @@ from typing import Literal
 import sublime
 
 from ...editor import WindowStatus
+from ...ids import WindowId
 from ...review.changes import counted
+from ..bridge import UiBridge, posted
 from ..keys import KEYS
 from ..notices import parts_in_one_line
+from ..windows import find_window
 
 Wanted = Literal["always", "connected", "never"]
 """When the item is shown. A message that needs an action is shown unless it is "never"."""
@@ -22,28 +25,35 @@ KEY = "zz_qwen_companion"
 
 
 class StatusBar:
-    """Shows the status of each window in its views. Lives on the UI thread.
+    """Shows the status of each window in its views. Lives on the UI thread, but for `show_status`.
 
     In Sublime a status belongs to a view, so it is set in every view on the screen and in each one that gets the focus.
     """
 
     def __init__(
-        self, wanted: Wanted, comments: Callable[[sublime.Window], int], notices: Callable[[sublime.Window], int]
+        self,
+        bridge: UiBridge,
+        wanted: Wanted,
+        comments: Callable[[sublime.Window], int],
+        notices: Callable[[sublime.Window], int],
     ) -> None:
         """`comments` counts those of a window that no agent has got, `notices` those that need an action."""
+        self.bridge = bridge
         self._wanted: Wanted = wanted
         self._comments = comments
         self._notices = notices
         self._statuses: dict[int, WindowStatus] = {}
 
-    def show(self, window: sublime.Window, status: WindowStatus) -> None:
-        """The status of a window has changed."""
-        before = self._statuses.get(window.id())
-        self._statuses[window.id()] = status
+    @posted
+    def show_status(self, window: WindowId, status: WindowStatus) -> None:
+        if (target := find_window(window)) is None:
+            return
+        before = self._statuses.get(window)
+        self._statuses[window] = status
         if status.diffs != (before.diffs if before else 0):
             self.draw()  # each other window says so, too
         else:
-            self._draw(window)
+            self._draw(target)
 
     def clis(self, window: sublime.Window) -> tuple[str, ...]:
         """The names of the CLIs that are connected to a window."""
