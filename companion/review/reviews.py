@@ -392,7 +392,9 @@ class Reviews:
         self._settle(review, "accepted")
         review.owner.notify(_accepted(review, review.proposed.source))
         self._written(review, review.proposed.source)
-        self._editor.messenger.mention(f"{review.name} already matches the proposal of {review.owner.cli}.", review.window)
+        self._editor.messenger.mention(
+            f"{review.name} already matches the proposal of {review.owner.cli}.", review.window
+        )
         await self._close_views(review, "was closed because the file already matches the proposal")
 
     async def _accept_costly(self, review: Review) -> None:

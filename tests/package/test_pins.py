@@ -31,7 +31,8 @@ def requirements(root: Path, name: str) -> dict[str, str]:
 
 def test_no_agent_of_the_registry_s_copy_is_older_than_the_one_that_is_tried(root: Path) -> None:
     tried: dict[str, Version] = {}
-    for path in [root / "tests/npm/package.json", *root.glob("tests/npm/*/*/package.json")]:
+    folder = root / "tests/npm"
+    for path in [folder / "package.json", *folder.glob("agents/*/package.json"), *folder.glob("clis/*/package.json")]:
         for package, version in json.loads(path.read_text(encoding="utf-8")).get("dependencies", {}).items():
             name = re.sub(r"^opencode-linux-x64$", "opencode-ai", package)
             tried[name] = max(tried.get(name, Version("0")), Version(version))
