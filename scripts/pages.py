@@ -33,7 +33,7 @@ OTHERS = "Status and help"
 RARE = "// ---- Rarely needed ----"
 HEAD = """# Reference
 
-All commands, keys and settings. Written by `scripts/reference` from the package's own files: do not edit.
+All keys, all settings, and the commands of the palette. `scripts/reference` writes this page: do not edit it.
 """
 
 SETTINGS = """## Settings

@@ -179,6 +179,8 @@ class Facts:
     """Whether a CLI is installed, as far as can be told."""
     lacks_git: bool = False
     """Whether what agents write is to be reviewed, and there is no Git for it."""
+    lacks_terminus: bool = False
+    """Whether the package is missing or disabled in whose terminals *Run* starts a CLI."""
     libraries: tuple[tuple[str, str], ...] = ()
     settings: tuple[str, ...] = ()
     """The problems in the settings."""

@@ -41,6 +41,7 @@ Kind = Literal[
     "no cli",
     "no folder",
     "no git",
+    "no terminus",
     "not connected",
     "not served",
     "remote",
@@ -105,6 +106,9 @@ def _of_machine(facts: Facts) -> Iterator[Finding]:
         programs = " nor ".join(f"“{family.launch.key}”" for family in FAMILIES)
         text = f"No CLI is installed: neither {programs} is {on_the_path()}."
         yield Finding("no cli", f"{text} Install one, for example with: {INSTALL}")
+    if facts.clis is not None and facts.lacks_terminus and not is_used:
+        text = "The package Terminus is not installed, or is disabled, so a CLI can't run in the editor."
+        yield Finding("no terminus", f"{text} Install it: Package Control → Install Package.")
     if facts.lacks_git:
         text = "Git is not on the PATH of Sublime Text, so what agents write without a diff can't be reviewed."
         yield Finding("no git", f"{text} Install it, or set “review” to “off”.")

@@ -311,7 +311,9 @@ class TestWithoutTerminus(CompanionCase):
             loaded("sublime_text.terminal.terminal_commands").QwenCompanionRunCommand(self.window).run("qwen")
             self.screen.pick("Install Package Control…")
             yield lambda: "install_package_control" in ran
-        self.assertTrue(self.screen.said("Package Control, which installs it, is missing, too"), self.screen.messages)
+        self.assertTrue(
+            self.screen.said("Terminus is not installed, and Package Control is missing"), self.screen.messages
+        )
         self.assertEqual(self.installed, [])
 
     def test_a_disabled_package_control_is_enabled(self) -> Steps:
@@ -319,7 +321,7 @@ class TestWithoutTerminus(CompanionCase):
         preferences = self.disable("Package Control")
         with patch.object(sublime, "find_resources", lambda _: []):
             self.window.run_command("qwen_companion_run", {"cli": "qwen"})
-        self.assertTrue(self.screen.said("Package Control, which installs it, is disabled, too"))
+        self.assertTrue(self.screen.said("Terminus is not installed, and Package Control is disabled"))
         self.screen.pick("Enable Package Control")
         yield lambda: preferences.get("ignored_packages") == []
 

@@ -18,7 +18,9 @@ from ...ids import WindowId
 from ...status.facts import Facts, ShownChat, ShownWindow, Stop, TerminalVariables
 from ...status.report import without_secrets
 from ..answers import expect
+from ..other_packages import is_installed
 from ..own_views import project_settings
+from ..terminal.terminus import TERMINUS
 from ..windows import is_terminal
 
 if TYPE_CHECKING:
@@ -96,6 +98,7 @@ def editor_facts(
         windows=tuple(replace(_shown(window, chats(window)), written=written(window)) for window in windows),
         settings=tuple(map(str, settings)),
         messages=tuple(messages),
+        lacks_terminus=not is_installed(TERMINUS),
     )
 
 

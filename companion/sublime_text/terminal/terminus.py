@@ -12,8 +12,11 @@ from ..other_packages import enable, is_disabled, is_installed
 from ..panels import PanelItem, choose, say
 
 TERMINUS = "Terminus"
-MISSING = "Terminus is not installed. A CLI runs in the terminals of that package."
-NO_PACKAGE_CONTROL = MISSING + " Package Control, which installs it, is {}, too."
+MISSING = "A CLI runs in the terminals of the package Terminus. Terminus is not installed."
+NO_PACKAGE_CONTROL = (
+    "A CLI runs in the terminals of the package Terminus, which Package Control installs. "
+    "Terminus is not installed, and Package Control is {}."
+)
 DISABLED = (
     "Terminus is disabled. A CLI runs in the terminals of that package. To enable it, take it out of "
     "“ignored_packages” in your settings, or run “Package Control: Enable Package”."

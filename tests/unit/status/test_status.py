@@ -86,6 +86,14 @@ def test_a_machine_without_a_cli_is_told_how_to_install_one():
     assert findings(replace(found, clis=None)) == []
 
 
+def test_a_machine_without_terminus_is_told_to_install_it_unless_a_cli_runs_in_another_terminal():
+    text = "The package Terminus is not installed, or is disabled, so a CLI can't run in the editor."
+    assert only(facts(lacks_terminus=True)) == Finding(
+        "no terminus", f"{text} Install it: Package Control → Install Package."
+    )
+    assert findings(facts(cli(ports=frozenset({PORT})), lacks_terminus=True)) == []
+
+
 NO_GIT = (
     "Git is not on the PATH of Sublime Text, so what agents write without a diff can't be reviewed. "
     "Install it, or set “review” to “off”."
