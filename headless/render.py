@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import time
 from typing import TYPE_CHECKING
 
 from headless import minicss
@@ -21,6 +22,8 @@ _BARS = 96  # the heights of the title bar, tab bar and status bar, in pixels
 _SIDEBAR = 200
 _CHARACTER = 7.8  # the width of a character in pictures
 _FILES_SHOWN = 40
+MESSAGE = 4.0
+"""Seconds for which the status bar shows a message."""
 
 
 def window_page(
@@ -181,8 +184,9 @@ class WindowPicture:
             spaces = view.settings.get("translate_tabs_to_spaces")
             right.append(f"{'Spaces' if spaces else 'Tab Size'}: {view.settings.get('tab_size', 4)}")
             right.append(view.syntax.name if view.syntax else "Plain Text")
-        if self._window.status_message:
-            left.append(self._window.status_message)
+        message = self._window.status_message
+        if message and time.monotonic() - self._window.status_message_at < MESSAGE:
+            left.append(message)
         parts = "".join(f"<span>{html.escape(part)}</span>" for part in right)
         return f'<div class="status"><div>{html.escape(", ".join(left))}</div><div>{parts}</div></div>'
 

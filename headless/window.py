@@ -271,6 +271,8 @@ class WindowState:
         self.is_panel_fresh = False
         self.question: Question | None = None
         self.status_message = ""
+        self.status_message_at = 0.0
+        """When it was shown: the editor takes it away after a few seconds."""
         self.visible = {
             "sidebar": True, "minimap": True, "status_bar": True, "tabs": True, "menu": True,
         }  # fmt: skip

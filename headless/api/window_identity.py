@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from headless.api.settings import Settings
@@ -89,7 +90,8 @@ class WindowIdentity:
 
     def status_message(self, msg: str) -> None:
         """Show a message in the status bar."""
-        self._state().status_message = msg
+        state = self._state()
+        state.status_message, state.status_message_at = msg, time.monotonic()
         app().message("status", msg, window=self.window_id)
 
     def is_sidebar_visible(self) -> bool:

@@ -78,6 +78,16 @@ def test_a_picture_shows_the_groups_the_inline_diff_and_the_panels(app: Applicat
         render.window_page(app, window, "sepia")
 
 
+def test_a_picture_has_a_message_of_the_status_bar_for_a_few_seconds(
+    app: Application, view: Any, monkeypatch: pytest.MonkeyPatch
+):
+    window = app.windows[0]
+    app.window_handle(window).status_message("Saved it")
+    assert "Saved it" in render.window_page(app, window)
+    monkeypatch.setattr(render, "MESSAGE", 0.0)
+    assert "Saved it" not in render.window_page(app, window)
+
+
 def test_a_picture_shows_what_is_folded_as_a_mark(app: Application):
     window = app.windows[0]
     view = app.window_handle(window).new_file()
