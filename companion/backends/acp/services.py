@@ -310,7 +310,7 @@ class Services:
 
     async def _asked_about(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
         """The tool call of a permission request with all that is known of it, its diffs as whole files."""
-        call = self._calls.asked(call, self._turn)
+        call = tool_calls.with_told_diffs(self._calls.asked(call, self._turn))
         await self._settle(tool_calls.paths(call))
         return decoder.with_terminals(await tool_calls.whole_files(call, self.files.texts), self.output)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from ...provenance.calls import replaced_by
 from ...review.source_text import SourceText
 from ..wire import as_line, as_list, as_object, objects
 
@@ -112,6 +113,18 @@ class ToolCalls:
 def is_over(call: Mapping[str, Any]) -> bool:
     """Whether a tool call, or what an update says of one, has ended."""
     return call.get("status") in ("completed", "failed")
+
+
+def with_told_diffs(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A tool call that edits files and has no diff, with those that its arguments tell.
+
+    OpenCode 1.18 asks without a diff if all lines of it are indented.
+    """
+    if call.get("kind") != "edit" or has_diff(call):
+        return call
+    told = replaced_by(as_object(call.get("rawInput")), str)
+    diffs = [{"type": "diff", "path": each.path, "oldText": each.old, "newText": each.new} for each in told if each.old]
+    return {**call, "content": [*diffs, *as_list(call.get("content"))]} if diffs else call
 
 
 def has_diff(call: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from companion.backends.acp.decoder import MAX_SHOWN
 from companion.backends.acp.terminals import MAX_KEPT, AgentTerminals
-from companion.backends.acp.tool_calls import Replacement, ToolCalls, paths, place, whole_files
+from companion.backends.acp.tool_calls import Replacement, ToolCalls, paths, place, whole_files, with_told_diffs
 from companion.conversation.snapshot import Diff
 from tests.agent_talk import Talks, run
 
@@ -84,6 +84,29 @@ def test_what_is_placed_is_the_one_replacement_that_is_possible(pieces: list[str
 def test_the_diffs_of_a_call_are_whole_files():
     call = {"content": [diff("a", "three", "3"), {"type": "content"}], "toolCallId": "t"}
     assert shown(call, a=[FILE]) == [("a", FILE, FILE.replace("three", "3"), False)]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ({"filePath": "/a", "oldString": "three", "newString": "3"}, [("/a", "three", "3")]),
+        ({"file_path": "/a", "edits": [{"old_string": "a", "new_string": ""}]}, [("/a", "a", "")]),
+        ({"filePath": "/a", "content": "all of it, or what is added to it"}, []),
+        ({"filePath": "/a", "newString": "3"}, []),
+        ({"filePath": 1, "oldString": "three", "newString": "3"}, []),
+        ({}, []),
+    ],
+)
+def test_what_an_edit_without_a_diff_tells_of_its_texts_is_a_diff(
+    call: Mapping[str, Any], expected: Sequence[tuple[str, str, str]]
+):
+    """OpenCode leaves it out if all lines of it are indented."""
+    asked = {"kind": "edit", "rawInput": call, "content": [{"type": "content"}]}
+    found = with_told_diffs(asked)["content"]
+    assert found == [*(diff(*each) for each in expected), {"type": "content"}]
+    assert with_told_diffs({**asked, "kind": "execute"})["content"] == [{"type": "content"}]
+    own = {**asked, "content": [diff("/b", "x", "y")]}
+    assert with_told_diffs(own) == own
 
 
 def test_several_pieces_of_a_file_are_one_diff():
