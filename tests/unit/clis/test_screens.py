@@ -216,7 +216,8 @@ def test_a_frame_without_its_footer_or_its_rule_is_none(screen: Recorded):
     end = frame_end(screen)
     assert screen.text(screen.lines[:end]) is None
     assert screen.text(screen.lines[end - 1 :]) is None
-    assert screen.text([*screen.lines[: end - 1], *screen.lines[end:]]) is None
+    if not screen.lines[end].startswith(" workspace "):  # the newest Gemini CLI draws one only in true colours
+        assert screen.text([*screen.lines[: end - 1], *screen.lines[end:]]) is None
 
 
 @pytest.mark.parametrize("screen", [each for each in EMPTY if each.family is OPENCODE], ids=lambda each: each.name)
