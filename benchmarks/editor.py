@@ -19,7 +19,6 @@ import sublime  # noqa: E402
 
 from headless import diff  # noqa: E402
 from headless.app import Application  # noqa: E402
-from headless.buffer import TextBuffer  # noqa: E402
 from tests.sublime.cli import Cli  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,7 +80,7 @@ class Editor:
         self._stall = max(self._stall, time.perf_counter() - self._began - TURN - self._left_out)
         self._busy = max(self._busy, time.thread_time() - began - self._left_out_busy)
 
-    def _compare(self, buffer: TextBuffer) -> list[diff.Hunk]:
+    def _compare(self, buffer: Any) -> list[diff.Hunk]:
         """What differs from the reference document. It is the editor's own work, and the real one has a thread for it.
 
         So it counts for nothing here.

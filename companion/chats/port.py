@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .transcript.render import Render
 
 
-class ChatViews(Protocol):
+class ChatsOnScreen(Protocol):
     """The chats on the screen, called on the companion thread."""
 
     async def show_chat(self, chat: ChatId, render: Render) -> bool:
@@ -47,7 +47,7 @@ class ChatScreen(FileScreen, Protocol):
     """What the chats need of the screen."""
 
     @property
-    def chats(self) -> ChatViews:
+    def chats(self) -> ChatsOnScreen:
         """The chats."""
         ...
 

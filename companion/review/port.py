@@ -112,7 +112,7 @@ class OpenFiles(Protocol):
         ...
 
 
-class Questions(Protocol):
+class QuestionDialogs(Protocol):
     """Questions in dialogs and panels, called on the companion thread."""
 
     async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
@@ -144,7 +144,7 @@ class FileScreen(Screen, Protocol):
         ...
 
     @property
-    def questions(self) -> Questions:
+    def questions(self) -> QuestionDialogs:
         """Questions."""
         ...
 

@@ -23,14 +23,14 @@ QUIET = 2.0
 
 
 class EditorQuestions:
-    """Dialogs and panels: `companion.review.port.Questions`. Their answers are waited for as long as it takes."""
+    """Dialogs and panels: `companion.review.port.QuestionDialogs`. Their answers are waited for as long as it takes."""
 
     def __init__(self, bridge: UiBridge, focus: Focus) -> None:
         self.bridge = bridge
         self._focus = focus
 
     async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
-        """As `Questions` has it."""
+        """As `QuestionDialogs` has it."""
         import asyncio  # noqa: PLC0415 - it would stall the UI thread
 
         while True:
@@ -56,7 +56,7 @@ class EditorQuestions:
         return sublime.ok_cancel_dialog(question, "Allow", "QwenCompanion")
 
     async def elicit(self, window: WindowId, agent: str, message: str, form: Form) -> tuple[str | None, Values]:
-        """As `Questions` has it."""
+        """As `QuestionDialogs` has it."""
 
         def begin(done: Callable[[tuple[str | None, Values]], None]) -> None:
             ask_form(

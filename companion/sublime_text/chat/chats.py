@@ -44,7 +44,7 @@ ENDED_WITH_WINDOW = "{agent} was ended before it was done, since the window that
 
 
 class ChatViews:
-    """Opens chats, and knows which one a view belongs to. Lives on the UI thread, but for `chats.port.ChatViews`.
+    """Opens chats, and knows which one a view belongs to. Lives on the UI thread, but for `chats.port.ChatsOnScreen`.
 
     A chat is named by the id of its view. In a window, commands are for the chat that has the focus, or had it last.
     """
