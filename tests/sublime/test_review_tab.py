@@ -361,7 +361,8 @@ class TestReview(ReviewCase):
 
     def test_checkpoints_are_offered_once_there_is_one(self) -> Steps:
         restore = loaded("sublime_text.review.review_commands").QwenCompanionRestoreCheckpointCommand(self.window)
-        (self.folder / "one.py").write_text(OLD)
+        for name in ("one.py", "two.py"):
+            (self.folder / name).write_text(OLD)
         yield from self.begun()
         self.assertFalse(restore.is_visible())
         yield from self.two_turns()
