@@ -286,6 +286,8 @@ def _claude(talk: _Conversation, line: Object) -> None:
     talk.cwd = talk.cwd or _text(line.get("cwd"))
     talk.session = talk.session or _text(line.get("sessionId"))
     if any(line.get(name) is True for name in _CLAUDES_ASIDES):
+        if line.get("isMeta") is True and _is_others(line):
+            talk.begins(is_theirs=False)
         return
     message = _object(line.get("message"))
     parts = [_object(part) for part in _parts(message.get("content"))]
@@ -294,8 +296,9 @@ def _claude(talk: _Conversation, line: Object) -> None:
             _claudes_user(talk, line, parts)
         case "attachment":
             queued = _object(line.get("attachment"))
-            if queued.get("type") == "queued_command" and _is_human(queued):  # said while it works
-                talk.asks(_text(line.get("uuid")), _text(queued.get("prompt")), line.get("timestamp"))
+            if queued.get("type") == "queued_command" and "origin" in queued:  # said while it works
+                said = [_object(part) for part in _parts(queued.get("prompt"))]
+                _claudes_prompt(talk, line, queued, [_text(part.get("text")) for part in said])
         case "assistant":
             talk.model = _text(message.get("model")) or talk.model
             for part in parts:
@@ -318,9 +321,16 @@ def _claudes_user(talk: _Conversation, line: Object, parts: Sequence[Object]) ->
         else:
             talk.done(key, _claudes(line.get("toolUseResult")) if len(results) == 1 else None)
     texts = [_text(part.get("text")) for part in parts if part.get("type") == "text"]
-    if any(texts) and _is_human(line):
-        talk.asks(_text(line.get("uuid")), "\n".join(texts), line.get("timestamp"))
-    elif any(texts) and not results:  # an interruption, a command, a task in the background that has ended
+    if not results or (any(texts) and _is_human(line)):
+        _claudes_prompt(talk, line, line, texts)
+
+
+def _claudes_prompt(talk: _Conversation, line: Object, said: Object, texts: Sequence[str]) -> None:
+    """Who has asked for what follows: the person, if `said` tells so and has words."""
+    words = "\n".join(filter(None, texts))
+    if words.strip() and _is_human(said):
+        talk.asks(_text(line.get("uuid")), words, line.get("timestamp"))
+    else:  # an interruption, a command, another session, a task in the background that has ended, a picture alone
         talk.begins(is_theirs=False)
 
 
@@ -330,6 +340,11 @@ _CLAUDES_ASIDES = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTran
 
 def _is_human(said: Object) -> bool:
     return _object(said.get("origin")).get("kind") == "human"
+
+
+def _is_others(said: Object) -> bool:
+    """Whether somebody else has said it, such as another session."""
+    return _object(said.get("origin")).get("kind") not in (None, "human")
 
 
 def _claudes(value: object) -> Object:
@@ -357,7 +372,10 @@ def _codex(talk: _Conversation, line: Object) -> None:
         case ("event_msg", "task_started", _):
             talk.begins(is_theirs=_object(payload.get("turn_attribution")).get("turn_trigger") == "user")
         case ("event_msg", "item_completed", "UserMessage") if talk.is_theirs:
-            talk.asks(_text(item.get("id")), _joined(item.get("content")), line.get("timestamp"))
+            if (words := _joined(item.get("content"))).strip():
+                talk.asks(_text(item.get("id")), words, line.get("timestamp"))
+            else:  # a picture alone
+                talk.begins(is_theirs=False)
         case ("event_msg", "item_completed", "AgentMessage"):
             talk.says(_joined(item.get("content")))
         case ("event_msg", "item_completed", "FileChange"):

@@ -94,6 +94,28 @@ async def test_of_what_claude_code_writes_down_only_what_the_person_has_said_is_
     assert terminal.reasons.strange == ()
 
 
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("No, use cents", [("No, use cents", "Reason 1 of task 4.")]),
+        ([{"type": "text", "text": "No, use cents"}, {"type": "image"}], [("No, use cents", "Reason 1 of task 4.")]),
+        ([{"type": "image"}], [("", "")]),
+    ],
+    ids=["words", "words and a picture", "a picture"],
+)
+async def test_what_the_person_says_while_claude_code_works_is_a_prompt_in_each_form(
+    tmp_path: Path, prompt: object, expected: object
+) -> None:
+    terminal = await ready(tmp_path, "claude")
+    await terminal.play(terminal.recorded(RECORDED["claude"]))
+    lines = list(terminal.recorded("claude-2.1.318-more.jsonl"))
+    for line in lines:
+        if isinstance(line, dict) and line.get("attachment", {}).get("type") == "queued_command":
+            line["attachment"]["prompt"] = prompt
+    await terminal.play(iter(lines))
+    assert await terminal.why("amount = 0.00") == expected
+
+
 @pytest.mark.parametrize("change", [("turn_trigger", "user", "agent"), ("thread_source", "user", "subagent")])
 async def test_what_a_sub_agent_of_codex_is_asked_is_no_prompt(tmp_path: Path, change: tuple[str, str, str]) -> None:
     name, old, new = change
