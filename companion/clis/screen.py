@@ -15,7 +15,7 @@ from collections.abc import Sequence
 _LINES = 40
 """Lines at the end of a terminal that can belong to a prompt: a CLI shows ten lines of a text at once, and OpenCode's
 first screen has its prompt in the middle."""
-_HEIGHT = 100
+HEIGHT = 100
 """Lines that a terminal shows at most."""
 _WRAPPED = "\u200b"
 """Terminus ends a line with it that goes on in the next one."""
@@ -112,10 +112,11 @@ _OPENCODE_LINE = (
     rf"| +(?:\S+ *)?tab agents +ctrl\+p\s+commands\n+  {_FOLDER} {{2,}}\d[\d.]+)"
 )
 OPENCODE = _layout(
-    rf" +┃\n +┃(?P<text>)(?:{_OPENCODE_WORDS})?\n +┃\n +┃  \w[\w ]* · .+\n +╹▀{{18,}}\n{_BELOW}{_OPENCODE_LINE}"
+    rf"(?! +┃).*\n +┃\n +┃(?P<text>)(?:{_OPENCODE_WORDS})?"
+    rf"\n +┃\n +┃  \w[\w ]* · .+\n +╹▀{{18,}}\n{_BELOW}{_OPENCODE_LINE}"
 )
 """OpenCode 1.18, on its first screen and later. A text in its prompt is none here: it is told by its connection."""
-_COVERED = re.compile(r" {3}esc(?: {2}.*)?$")
+_COVERED = re.compile(r" {3}esc(?:/enter)?(?: {2}.*)?$")
 """The title of a dialog of OpenCode's, which covers everything but the prompt."""
 _ASKS = re.compile(
     r"[?\uff1f](?! for shortcuts| help)|[\[(]\w{1,5}/\w{1,5}[\])]|[:>$#❯⟩λ]$|passw|passphrase",
@@ -134,6 +135,6 @@ def prompt_text(lines: Sequence[str], layouts: Sequence[Layout]) -> str | None:
         ends.pop()
     text = "\n".join(ends[-_LINES:])
     found = next((match for layout in layouts if (match := layout.search(text))), None)
-    if found is None or _ASKS.search(text, found.start("below")) or any(map(_COVERED.search, ends[-_HEIGHT:])):
+    if found is None or _ASKS.search(text, found.start("below")) or any(map(_COVERED.search, ends[-HEIGHT:])):
         return None
     return found["text"] or ""

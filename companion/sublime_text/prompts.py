@@ -25,14 +25,10 @@ if TYPE_CHECKING:
     from .chat.chats import ChatViews
 
 
-_END = 10_000
-"""Characters at the end of a terminal that are looked at."""
-
-
 def prompt_text(view: sublime.View, families: Sequence[CliFamily] = FAMILIES) -> str | None:
     """The text in the prompt that a terminal ends with; None if there is no prompt, as while a question is asked."""
-    size = view.size()
-    lines = view.substr(sublime.Region(max(0, size - _END), size)).split("\n")
+    first = max(0, view.rowcol(view.size())[0] - screen.HEIGHT)
+    lines = view.substr(sublime.Region(view.text_point(first, 0), view.size())).split("\n")
     return screen.prompt_text(lines, [layout for family in families for layout in family.layouts])
 
 
