@@ -122,9 +122,14 @@ def with_told_diffs(call: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     if call.get("kind") != "edit" or has_diff(call):
         return call
-    told = replaced_by(as_object(call.get("rawInput")), str)
-    diffs = [{"type": "diff", "path": each.path, "oldText": each.old, "newText": each.new} for each in told if each.old]
-    return {**call, "content": [*diffs, *as_list(call.get("content"))]} if diffs else call
+    arguments = as_object(call.get("rawInput"))
+    told = list(replaced_by(arguments, str))
+    # Less than what is going to be written is worse than nothing.
+    is_all = all(each.old and os.path.isabs(each.path) for each in told)
+    if not told or not is_all or len(told) != max(1, len(as_list(arguments.get("edits")))):
+        return call
+    diffs = [{"type": "diff", "path": each.path, "oldText": each.old, "newText": each.new} for each in told]
+    return {**call, "content": [*diffs, *as_list(call.get("content"))]}
 
 
 def has_diff(call: Mapping[str, Any]) -> bool:

@@ -94,6 +94,10 @@ def test_the_diffs_of_a_call_are_whole_files():
         ({"filePath": "/a", "content": "all of it, or what is added to it"}, []),
         ({"filePath": "/a", "newString": "3"}, []),
         ({"filePath": 1, "oldString": "three", "newString": "3"}, []),
+        ({"filePath": "a", "oldString": "three", "newString": "3"}, []),
+        ({"filePath": "/a", "edits": [{"oldString": "", "newString": "X"}, {"oldString": "a", "newString": "b"}]}, []),
+        ({"filePath": "/a", "edits": [{"oldString": "three"}, {"oldString": "a", "newString": "b"}]}, []),
+        ({"filePath": "/a", "edits": [{"oldString": "a", "newString": "b"}], "content": "all"}, []),
         ({}, []),
     ],
 )
