@@ -354,7 +354,8 @@ class Folder:
         if self.has_round:
             self.round.complete()
             if not self.round.store.copies.more(COPYING):
-                self.round.prune()  # at its leisure, not in the next look
+                with contextlib.suppress(OSError):  # the next look tries it again
+                    self.round.prune()
 
     @property
     def left_to_copy(self) -> int:

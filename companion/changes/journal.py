@@ -116,7 +116,10 @@ class Journal:
         return any(each.disk and each.at > intent.after for each in undone)
 
     def sorted_out(self, intent: Intent) -> tuple[list[Write], list[Write], list[str]]:
-        """What was written of an intent, what is still to be written, and a sentence for each file that changed."""
+        """What was written of an intent, what is still to be written, and a sentence for each file that changed.
+
+        Where a part of a renamed file has changed, the others are left as they are.
+        """
         done: list[Write] = []
         rest: list[Write] = []
         left: list[str] = []
@@ -130,7 +133,9 @@ class Journal:
                     left.append(f"{write.path} has changed since")
             except WriteRefusedError as error:
                 left.append(str(error))
-        return done, rest, left
+        possible = {write.path for write in (*done, *rest)}
+        broken = {write.whole for write in intent.writes if write.whole and write.path not in possible}
+        return done, [write for write in rest if write.whole not in broken], left
 
     def write_all(self, writes: Sequence[Write], is_over: Callable[[], bool]) -> tuple[list[Write], list[str]]:
         """Write files that are not open in the editor, in this order.

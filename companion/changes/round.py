@@ -517,8 +517,13 @@ class Round:
         else:
             self.state.lines[path] = KnownLines(base.blob if base else "", after.blob, weave.ops)
 
-    def follow(self, path: str, before: Entry | None, after: Entry | None, *, is_save: bool = True) -> None:
-        """The person has changed a file, or has accepted a change of it without a save: it is in the baseline."""
+    def follow(
+        self, path: str, before: Entry | None, after: Entry | None, *, is_save: bool = True, by_git: bool = False
+    ) -> None:
+        """The person has changed a file, or has accepted a change of it without a save: it is in the baseline.
+
+        What they have done by git is no other file at the old path of a renamed one.
+        """
         if before == after:
             return
         if is_save:
@@ -529,7 +534,7 @@ class Round:
             ours = self.objects.entry(self.state.base, at)
         elif ours is None and before and (found := self.find(path)) and found.renamed_from:
             at, ours = found.renamed_from, found.before
-        elif ours and before is None:
+        elif ours and before is None and after not in (None, ours) and not by_git:
             self._leave_old_path(path, ours)
         if ours == after:
             return
@@ -552,11 +557,14 @@ class Round:
         """The person has a file of their own where a renamed one was: that one has its baseline at its own path now."""
         state = self.state
         for new in [new for new, old in state.parted.items() if old == path]:
-            disk, known = self.objects.entry(state.now, new), state.lines.pop(new, None)
+            disk = self.objects.entry(state.now, new)
+            if disk is None:
+                continue
+            known = state.lines.pop(new, None)
             del state.parted[new]
             state.base = self.objects.with_entries(state.base, {new: ours})
             self._keep_modes([new])
-            if known and disk and known[:2] == ("", disk.blob):
+            if known and known[:2] == ("", disk.blob):
                 weave, own = self.weave(ours, disk), self.weave(None, disk, known.ops)
                 if weave and own:
                     state.lines[new] = KnownLines(ours.blob, disk.blob, weave.marked(own).ops)

@@ -118,13 +118,10 @@ class StoreIndex:
         return self._found(others, "-o", index=_NO_INDEX)
 
     def empty(self, others: Sequence[str] = (".",)) -> set[str]:
-        """The folders that have no file of the index in them, of those in what a survey has found, or of all.
-
-        Each ends with a slash.
-        """
+        """The empty folders, of those in what a survey has found, or of all. Each ends with a slash."""
         outermost = [name[:-1] for name in self._found(others, "-o", "--directory") if name.endswith("/")]
         own = [name for name in outermost if not os.path.lexists(os.path.join(self._root, name, ".git"))]
-        folders = (folder for name in own for folder in _folders_in(self._root, name))
+        folders = (folder for name in own for folder in _empty_in(self._root, name))
         return {f"{folder}/" for folder in islice(folders, MANY_FOLDERS)}
 
     @property
@@ -334,16 +331,16 @@ class UntrackedFiles:
         for path in found:
             if path.endswith("/") and path not in names:
                 for folder in _folders_in(self._root, path[:-1]):
-                    empty.add(folder)
-                    if len(folders) + len(empty) > MANY_FOLDERS:
+                    folders.add(folder)
+                    if len(folders) > MANY_FOLDERS:
                         return
-        folders |= empty
+                empty.update(_empty_in(self._root, path[:-1]))
         if len(folders) > MANY_FOLDERS:
             return
         times = {folder: self._times_of(folder) for folder in folders}
         if all(found and max(found[:2]) < began - SETTLED for found in times.values()):
             self._names, self._rules, self._times = frozenset(names), rules, times
-            self.long_empty = {f"{folder}/" for folder in empty if times[folder][0] < began - UNTOUCHED}
+            self.long_empty = {f"{folder}/" for folder in empty & times.keys() if times[folder][0] < began - UNTOUCHED}
 
     def _times_of(self, folder: str) -> tuple[int, ...]:
         try:
@@ -362,3 +359,20 @@ def add_parents(path: str, folders: set[str]) -> None:
 def _folders_in(root: str, folder: str) -> Iterator[str]:
     for at, _, _ in os.walk(os.path.join(root, folder)):
         yield os.path.relpath(at, root).replace(os.sep, "/")
+
+
+def _empty_in(root: str, folder: str) -> Iterator[str]:
+    """The folders in one, itself included, that have no file in them or below; nothing of another repository."""
+    seen: list[tuple[str, list[str], list[str]]] = []
+    full: set[str] = set()
+    for at, folders, names in islice(os.walk(os.path.join(root, folder)), MANY_FOLDERS):
+        if ".git" in folders or ".git" in names:
+            full.add(at)
+            folders.clear()
+        else:
+            seen.append((at, [os.path.join(at, name) for name in folders], names))
+    for at, folders, names in reversed(seen):
+        if names or not full.isdisjoint(folders) or any(map(os.path.islink, folders)):
+            full.add(at)
+        else:
+            yield os.path.relpath(at, root).replace(os.sep, "/")

@@ -274,6 +274,20 @@ def test_a_rename_is_undone_whole_or_not_at_all(tmp_path: Path, blocked: str, mo
     assert not (folder.path / "old" / "a.txt").is_file()
 
 
+def test_a_rename_whose_undo_was_interrupted_is_undone_whole_or_not_at_all(tmp_path: Path):
+    folder = Driven(tmp_path)
+    folder.write("a.txt", LINES)
+    folder.write("other.txt", "one\n")
+    folder.round.begin()
+    (folder.path / "a.txt").rename(folder.path / "b.txt")
+    folder.write("other.txt", "agent\n")
+    folder.look()
+    intent = Intent("undo", folder.undoing.plan_all()[0])
+    (folder.path / "a.txt").write_text("mine\n")
+    done, rest, left = Journal(folder.round, folder.undoing).sorted_out(intent)
+    assert (done, [write.path for write in rest], left) == ([], ["other.txt"], ["a.txt has changed since"])
+
+
 @pytest.mark.parametrize("what", ["back", "restore"])
 def test_a_rename_is_taken_back_and_restored_whole_or_not_at_all(tmp_path: Path, what: str):
     folder = Driven(tmp_path)

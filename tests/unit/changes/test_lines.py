@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -488,3 +489,15 @@ def test_a_file_that_an_agent_has_but_renamed_stays_where_it_is_once_the_person_
     folder.look()
     assert folder.undo("b.py") == []
     assert folder.read("b.py").decode() == LINES
+
+
+def test_a_file_that_an_agent_has_renamed_is_listed_still_if_git_has_brought_the_old_one_back(moved: Folder):
+    """It was reviewed then, and no undo took it away."""
+    moved.write("a.py", LINES)
+    seen = moved.round.look([AGENT])
+    moved.round.take()
+    moved.saves.belongs_to_the_person(replace(seen, by_git=("a.py",)))
+    assert moved.listed() == {"b.py": "created"}
+    assert moved.undo_all() == []
+    assert tree(moved.path).keys() == {"a.py"}
+    assert moved.read("a.py").decode() == LINES

@@ -76,6 +76,17 @@ def test_an_empty_folder_of_the_person_stays_without_the_file_of_an_agent(
     folder.undo_all_to(before)
 
 
+def test_of_the_folders_that_git_leaves_out_only_the_empty_ones_are_remembered(folder: Folder):
+    """What is in a virtual environment or in another repository is no matter of an undo."""
+    for name in ("venv/lib/deep", "group/repository/.git/objects", "group/none"):
+        (folder.path / name).mkdir(parents=True)
+    folder.write("venv/.gitignore", "*\n")
+    folder.write("venv/lib/code.py", "x\n")
+    folder.look()
+    folder.checkpoints.begin_turn(AGENT, "go", "turn", 0)
+    assert folder.round.state.empty == ["empty/", "group/none/", "venv/lib/deep/"]
+
+
 def test_a_folder_that_an_agent_has_just_made_goes_with_its_file(folder: Folder, monkeypatch: pytest.MonkeyPatch):
     before = tree(folder.path)
     for name in ("SETTLED", "PAUSE"):

@@ -361,6 +361,7 @@ def _tree_of(folder: Path, raw: bytes) -> str:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
 async def test_a_pipe_in_the_repository_holds_nothing_up(at: SinceWork):
+    assert sys.platform != "win32"
     async with at.work as work:
         os.mkfifo(work.path / ".git" / "refs" / "tags" / "pipe")
         (work.path / "a.py").write_text(ROUND)
