@@ -175,6 +175,7 @@ def test_a_folder_that_another_window_has_just_removed_is_made_again(tmp_path: P
 
 
 def test_a_folder_for_sockets_that_is_a_link_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert sys.platform != "win32"
     (tmp_path / "r").mkdir()
     (tmp_path / "theirs").mkdir()
     (tmp_path / "r" / f"qwen-companion-{os.getuid()}").symlink_to(tmp_path / "theirs")
@@ -313,6 +314,7 @@ def test_the_cli_closes_its_own_diff(running: Running, connect: Connect, path: s
 
 
 def test_a_cli_that_goes_away_leaves_a_diff_that_nobody_waits_for(running: Running, path: str):
+    assert sys.platform != "win32"
     lock = lock_of(running)
     cli = Copilot(lock).connect()
     body = {"original_file_path": path, "new_file_contents": "new\n", "tab_name": "t"}
@@ -348,6 +350,7 @@ def test_a_body_of_any_length_in_chunks_is_cut_off(running: Running, connect: Co
 
 
 def test_what_is_no_request_ends_its_own_connection_only(running: Running, connect: Connect):
+    assert sys.platform != "win32"
     cli = connect(running)
     with socket.socket(socket.AF_UNIX) as raw:
         raw.connect(lock_of(running)["socketPath"])
