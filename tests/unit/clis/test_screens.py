@@ -226,6 +226,18 @@ def test_below_a_dialog_that_leaves_the_prompt_on_the_screen_there_is_none(scree
         assert screen.text([title, *screen.lines]) is None
 
 
+@pytest.mark.parametrize("screen", [each for each in EMPTY if each.family is OPENCODE], ids=lambda each: each.name)
+def test_a_text_that_ends_with_empty_lines_is_no_empty_prompt(screen: Recorded):
+    ends = [line.rstrip() for line in screen.lines]
+    top = max(at for at, line in enumerate(ends) if line.endswith("▀" * 18)) - 1
+    while re.match(" +┃", ends[top - 1]):
+        top -= 1
+    bar = ends[top]
+    assert re.fullmatch(" +┃", bar)
+    for empty in (1, 2, 3, 9):
+        assert screen.text([*ends[:top], bar, f"{bar}  please read", *[bar] * empty, *ends[top + 1 :]]) is None
+
+
 WORDED = [each for each in EMPTY if any("Type your message" in line for line in each.lines)]
 
 
