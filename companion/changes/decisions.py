@@ -158,12 +158,14 @@ class Decisions:
         if self._roots.is_in_turn(folder):
             return
         own = (window, 0) if window == min(folder.windows) else (window,)
-        found = {
-            row.path: row.going.changes
+        rows = [
+            (row, row.going.changes)
             for row in folder.rows
             if row.going and (row.going.window if row.going.window in folder.windows else 0) in own
-        }
-        whole, sees = {path for path, each in found.items() if not each}, folder.below(self._roots.sees(window))
+        ]
+        found = {row.path: changes for row, changes in rows}
+        whole = {path for row, changes in rows if not changes for path in (row.path, row.renamed_from)}
+        sees = folder.below(self._roots.sees(window))
         if whole:
             await self._tried(window, self._undo_all(window, folder, lambda path: path in whole and sees(path)))
         for path, each in found.items():

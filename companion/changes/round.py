@@ -259,7 +259,8 @@ class Round:
             self._keep_modes([old, new])
         elif base and origin != new:
             state.renamed[new] = origin
-        for known in (state.agents, state.lines, state.parted):
+        decided = (operation.going for operation in state.decided)
+        for known in (state.agents, state.lines, state.parted, state.going, *decided):
             if old in known:
                 known[new] = known.pop(old)  # type: ignore[assignment]
         if old in state.created:

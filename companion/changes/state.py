@@ -48,7 +48,9 @@ class Going(NamedTuple):
         return not known or (bool(found) and all(_content(key) in known for key, _ in found))
 
     def without(self, found: Sequence[Chosen]) -> Going | None:
-        """What else is undone then; None if nothing is."""
+        """What else is undone then; None if nothing is. Of a whole file that is what waits of it by then."""
+        if found and not self.changes:
+            return self
         gone = {_content(key) for key, _ in found}
         left = tuple(each for each in self.changes if _content(each[0]) not in gone) if found else ()
         return self._replace(changes=left) if left else None

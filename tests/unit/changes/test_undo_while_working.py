@@ -266,3 +266,34 @@ async def test_with_the_setting_or_without_a_turn_it_goes_at_once(work: Work, is
     work.decisions.undo_file(WINDOW, work.rows["new.py"])
     await work.until(lambda: "new.py" not in work.rows)
     assert not (work.path / "new.py").exists()
+
+
+async def test_of_a_file_that_goes_whole_the_rest_goes_still_if_one_change_of_it_is_kept(work: Work):
+    await written(work)
+    _, second = await keys(work)
+    work.decisions.undo_file(WINDOW, work.rows["a.py"])
+    await work.until(lambda: work.rows["a.py"].note == GOES)
+    await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(second, None)])
+    await work.until(lambda: work.rows["a.py"].changes == 1)
+    assert work.rows["a.py"].note == GOES
+    end_turn(work)
+    await work.until(lambda: "a.py" not in work.rows)
+    assert (work.path / "a.py").read_text() == AGENTS.replace("agent\n", "line 3\n")
+
+
+@pytest.mark.parametrize("is_renamed_first", [True, False])
+async def test_a_file_that_an_agent_renames_in_the_turn_goes_as_well(work: Work, is_renamed_first: bool):
+    await written(work)
+    for step in ("rename", "undo") if is_renamed_first else ("undo", "rename"):
+        if step == "rename":
+            (work.path / "a.py").rename(work.path / "b.py")
+            await work.until(lambda: "b.py" in work.rows)
+        else:
+            row = next(row for path, row in work.rows.items() if path != "new.py")
+            work.decisions.undo_file(WINDOW, row)
+            await work.until(lambda row=row: GOES in work.rows[row.path].note)
+    assert GOES in work.rows["b.py"].note
+    end_turn(work)
+    await work.until(lambda: "b.py" not in work.rows)
+    assert (work.path / "a.py").read_text() == LINES
+    assert not (work.path / "b.py").exists()
