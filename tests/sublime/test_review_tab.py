@@ -786,6 +786,22 @@ class TestMany(ReviewCase):
         for name in names:
             self.assertEqual((self.folder / name).read_text(), OLD.replace("line 35\n", ""))
 
+    def test_a_key_for_the_whole_file_comes_after_those_that_are_under_way(self) -> Steps:
+        """The second keep was dropped, and undone with the file."""
+        path = self.folder / "three.py"
+        path.write_text(OLD)
+        yield from self.begun()
+        kept = OLD.replace("line 5\n", "line five\n").replace("line 20\n", "line twenty\n")
+        path.write_text(kept.replace("line 35\n", ""))
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▾ three.py")
+        yield {"condition": lambda: self.row() == "line 5", "timeout": 20_000}
+        for key in ("k", "k", "shift+u"):
+            self.press(key)
+        yield from self.waits(0)
+        self.assertEqual(path.read_text(), kept)
+
     def test_44_files_take_one_key_each(self) -> Steps:
         names = [f"f{at:02}.py" for at in range(44)]
         for name in names:

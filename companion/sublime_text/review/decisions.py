@@ -68,6 +68,8 @@ class _UnderWay:
     is_sent: bool = False
     """The companion has not answered yet."""
     is_whole: bool = False
+    then: tuple[ListedFile, Decision] | None = None
+    """What is decided of the whole file after that."""
 
     @property
     def changes(self) -> set[int]:
@@ -127,6 +129,10 @@ class ReviewDecisions:
         if row is None or self.is_whole(file.key):
             self._refused(file, is_decided=row is not None)
             return
+        known = self._of.get(file.key)
+        if known and (known.is_sent or known.sent or known.waiting):
+            known.then = file, what  # decisions are made in their order
+            return
         entry = self._of[file.key] = _UnderWay(self._feed.bodies.get(file.key, NOTHING), is_whole=True)
         entry.is_sent = True
         self._feed.decide(row, what, None, lambda: self._done(file.key, entry))
@@ -148,6 +154,8 @@ class ReviewDecisions:
         row = self._feed.rows.get(key)
         if row is None or not entry.waiting:
             del self._of[key]
+            if row and entry.then:
+                self.decide_file(*entry.then)
             return
         what = entry.waiting[0].what
         count = next((at for at, each in enumerate(entry.waiting) if each.what != what), len(entry.waiting))
