@@ -111,9 +111,9 @@ _OPENCODE_LINE = (
     rf"(?: {{3,}}(?:[■⬝]{{4,}} |{_FOLDER}).*ctrl\+p.*(?:\n {{3,}}[\w.].*){{0,6}}"
     rf"| +(?:\S+ *)?tab agents +ctrl\+p\s+commands\n+  {_FOLDER} {{2,}}\d[\d.]+)"
 )
-OPENCODE = _layout(
-    rf"(?! +┃).*\n +┃\n +┃(?P<text>)(?:{_OPENCODE_WORDS})?"
-    rf"\n +┃\n +┃  \w[\w ]* · .+\n +╹▀{{18,}}\n{_BELOW}{_OPENCODE_LINE}"
+OPENCODE = re.compile(
+    rf"(?:\A|(?:\A|\n)(?! +┃).*\n) +┃\n +┃(?P<text>)(?:{_OPENCODE_WORDS})?"
+    rf"\n +┃\n +┃  \w[\w ]* · .+\n +╹▀{{18,}}\n{_BELOW}{_OPENCODE_LINE}\Z"
 )
 """OpenCode 1.18, on its first screen and later. A text in its prompt is none here: it is told by its connection."""
 _COVERED = re.compile(r" {3}esc(?:/enter)?(?: {2}.*)?$")
