@@ -430,6 +430,8 @@ _READERS: Mapping[Kind, Callable[[_Conversation, Object], None]] = {
 
 
 _HUNK = re.compile(r"^@@.*\n", re.MULTILINE)
+_LINE = re.compile(r"[^\n]*\n(?!\\)|[^\n]+(?=\n\\|\Z)")
+"""A line of a diff, without its line feed if the next one says that the file has none there."""
 
 
 def _changed(changes: Object, full: Callable[[str], str]) -> Iterator[TextReplacement]:
@@ -440,7 +442,7 @@ def _changed(changes: Object, full: Callable[[str], str]) -> Iterator[TextReplac
         if change.get("type") == "add":
             yield TextReplacement(where, None, _text(change.get("content")))
         for hunk in _HUNK.split(_text(change.get("unified_diff")))[1:]:
-            lines = hunk.splitlines(keepends=True)
+            lines = _LINE.findall(hunk)
             old, new = ("".join(line[1:] for line in lines if line[:1] in kinds) for kinds in (" -", " +"))
             yield TextReplacement(where, old, new)
 

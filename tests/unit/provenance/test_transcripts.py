@@ -413,3 +413,17 @@ def test_what_is_said_is_looked_at_once_however_many_calls_follow(
     transcript = CliTranscript("qwen", str(tmp_path), "a.jsonl")
     transcript.read()
     assert ([each.reason for each in transcript.talk._pending.values()], looked) == (["So."] * 20, ["So."])
+
+
+@pytest.mark.parametrize(
+    ("diff", "old", "new"),
+    [
+        (" a\n-b\n+c\x0cd\u2028e\n f\n", "a\nb\nf\n", "a\nc\x0cd\u2028e\nf\n"),
+        ("-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n", "b", "c"),
+        ("-b\n\\ No newline at end of file\n+c\n", "b", "c\n"),
+        (" \r\n+\\ b\r\n", "\r\n", "\r\n\\ b\r\n"),
+    ],
+)
+def test_the_lines_of_a_diff_of_codex_are_those_of_the_file_to_the_byte(diff: str, old: str, new: str) -> None:
+    changes = {"/a": {"type": "update", "unified_diff": f"@@ -1 +1 @@\n{diff}"}}
+    assert [(each.old, each.new) for each in transcripts._changed(changes, str)] == [(old, new)]
