@@ -164,7 +164,7 @@ class Decisions:
             if row.going and (row.going.window if row.going.window in folder.windows else 0) in own
         ]
         found = {row.path: changes for row, changes in rows}
-        whole = {path for row, changes in rows if not changes for path in (row.path, row.renamed_from)}
+        whole = {path for row, changes in rows if not changes for path in (row.path, row.renamed_from) if path}
         sees = folder.below(self._roots.sees(window))
         if whole:
             await self._tried(window, self._undo_all(window, folder, lambda path: path in whole and sees(path)))

@@ -799,6 +799,10 @@ class TestMany(ReviewCase):
         yield {"condition": lambda: self.row() == "line 5", "timeout": 20_000}
         for key in ("k", "k", "shift+u"):
             self.press(key)
+        self.screen.messages.clear()
+        self.go_to("▾ three.py")
+        self.press("shift+k")
+        self.assertTrue(self.screen.said("three.py is decided already."), self.screen.messages)
         yield from self.waits(0)
         self.assertEqual(path.read_text(), kept)
 

@@ -98,9 +98,9 @@ class ReviewDecisions:
         return entry.changes if entry and not entry.is_whole and entry.body is body else set()
 
     def is_whole(self, key: FileKey) -> bool:
-        """Whether a file is decided as a whole."""
+        """Whether a file is decided as a whole, be it after changes of it that are under way."""
         entry = self._of.get(key)
-        return entry is not None and entry.is_whole
+        return entry is not None and (entry.is_whole or entry.then is not None)
 
     def decide(self, file: ListedFile, seen: Body, what: Decision, found: Sequence[tuple[int, Lines]]) -> bool:
         """Keep or undo changes of a file, in the body in which the person has seen them.
@@ -108,7 +108,7 @@ class ReviewDecisions:
         Returns whether they were found. If not, that is said.
         """
         body, entry = self._feed.bodies.get(file.key), self._of.get(file.key)
-        if body is None or file.key not in self._feed.rows or (entry and entry.is_whole):
+        if body is None or file.key not in self._feed.rows or self.is_whole(file.key):
             return self._refused(file, is_decided=entry is not None)
         if entry is None:
             entry = self._of[file.key] = _UnderWay(body)
@@ -147,6 +147,8 @@ class ReviewDecisions:
                 if body is not entry.body:
                     self._follow(row.path, entry, body)
                 if not entry.is_sent and self._feed.is_current(key, row.version):
+                    if entry.sent:  # they could not be decided, so the rest of the file is another one than was meant
+                        entry.then = None
                     entry.sent = []
                     self._send(key, entry)
 
@@ -175,6 +177,7 @@ class ReviewDecisions:
 
     def _follow(self, path: str, entry: _UnderWay, body: Body) -> None:
         if not entry.follow(body):
+            entry.then = None
             say(self._feed.window, CHANGED.format(path))
 
     def _refused(self, file: ListedFile, *, is_decided: bool = False) -> bool:
