@@ -68,6 +68,15 @@ class Reviewed:
         stores = self.session.home.home / ".cache" / "qwen-companion" / "snapshots"
         self.editor.wait("first snapshot", lambda: [*stores.glob("*/round.json")])
 
+    def wait_turn(self, script: Script) -> None:
+        """Wait until the turn of a CLI in a terminal is known, by its checkpoint."""
+        stores = self.session.home.home / ".cache" / "qwen-companion" / "snapshots"
+
+        def is_known() -> bool:
+            return any(script.tag in path.read_text("utf-8") for path in stores.glob("*/round.json"))
+
+        self.editor.wait("turn", is_known)
+
     def run(self, name: str, **arguments: Any) -> None:
         self.editor.do("command", name=name, args=arguments)
 
@@ -183,6 +192,7 @@ def test_what_one_qwen_code_proposes_and_another_one_has_written_are_decided_in_
             proposed = LINES.replace("line 7\n", "line seven\n")
             script = asking.ask_to_write(folder / "two.txt", proposed)
             editor.wait_diff(folder / "two.txt")
+            reviewed.wait_turn(script)
             reviewed.wait_listed(one="modified", two="modified")
             headings = [line for line in reviewed.text_of_review().split("\n") if line.startswith("◆")]
             assert [("proposes" in line) for line in headings] == [True, False], headings

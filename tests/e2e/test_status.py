@@ -50,9 +50,10 @@ class Report:
         return lines[at + 1].rpartition(": ")[2] if lines[at + 1].count(": ") == 1 else lines[at + 1]
 
     def others(self) -> list[str]:
-        """The findings about the editor. On this machine no CLI need be installed where a terminal finds it."""
+        """The findings about the editor. On this machine neither a CLI nor Terminus need be installed."""
         others = [finding for finding in self.findings if "(process " not in finding]
-        return [finding for finding in others if not finding.startswith("No CLI is installed")]
+        missing = ("No CLI is installed", "The package Terminus is not installed")
+        return [finding for finding in others if not finding.startswith(missing)]
 
 
 def _pids(cli: Cli | Sequence[int]) -> Sequence[int]:
