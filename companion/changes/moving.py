@@ -98,6 +98,7 @@ class _Paths:
             lines=self.keys(found.lines),
             created=self.names(found.created),
             renamed=self.pairs(found.renamed),
+            parted=self.pairs(found.parted),
             modes=self.keys(found.modes),
             notes=notes,
             saves=saves,
@@ -237,6 +238,7 @@ def _add_history(
         known.lines |= operation.lines
         known.modes |= operation.modes
         known.renamed |= operation.renamed
+        known.parted |= operation.parted
         known.going |= operation.going
     state.decided.sort(key=lambda each: each.at)
     known_at = {each.at for each in state.checkpoints}

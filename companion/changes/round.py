@@ -269,9 +269,13 @@ class Round:
         return is_persons
 
     def _part_renamed(self) -> None:
-        """Where another file is at the old path of a renamed one, that one has no baseline; its lines stay known."""
+        """Where another file is at the old path of a renamed one, that one has no baseline; its lines stay known.
+
+        Once the other one has gone, it is renamed again.
+        """
         state = self.state
-        there = self.objects.entries(state.now, list(state.renamed.values())) if state.renamed else {}
+        olds = [*state.renamed.values(), *state.parted.values()]
+        there = self.objects.entries(state.now, olds) if olds else {}
         for new, old in [pair for pair in state.renamed.items() if pair[1] in there]:
             disk = self.objects.entry(state.now, new)
             weave = self._lines(new, self.objects.entry(state.base, old), disk) if new in state.lines else None
@@ -279,6 +283,46 @@ class Round:
             state.lines.pop(new, None)
             if weave and disk:
                 state.lines[new] = KnownLines("", disk.blob, weave.alone().ops)
+        for new, old in [pair for pair in state.parted.items() if pair[1] not in there]:
+            if old not in state.renamed.values() and (ours := self.objects.entry(state.base, old)):
+                self._join(new, old, ours)
+                state.renamed[new] = old
+
+    def apart(self, paths: Collection[str]) -> dict[str, str]:
+        """The files that an agent has renamed and that had some of these paths, which they have no more."""
+        renamed = self.state.renamed | self.state.parted
+        return {new: old for new, old in renamed.items() if old in paths and new not in paths}
+
+    def _leave(self, paths: Collection[str]) -> None:
+        """The baseline is going to have other files at these paths: one that was renamed has its own at its own path.
+
+        Else an undo of it would delete it, and its text would be nowhere.
+        """
+        state = self.state
+        for new, old in self.apart(paths).items():
+            if ours := self.objects.entry(state.base, old):
+                if new in state.parted:
+                    self._join(new, new, ours)
+                else:
+                    state.base = self.objects.with_entries(state.base, {new: ours})
+                    self._keep_modes([new])
+            state.renamed.pop(new, None)
+
+    def _join(self, new: str, at: str, ours: Entry) -> None:
+        """A renamed file without a baseline has this one, which is at a path; what is known of its lines stays so."""
+        state = self.state
+        own, disk = self.objects.entry(state.base, new), self.objects.entry(state.now, new)
+        del state.parted[new]
+        if disk is None:
+            return
+        known = self._lines(new, own, disk)
+        weave = self.weave(ours, disk)
+        state.created.discard(new)
+        state.lines.pop(new, None)
+        state.base = self.objects.with_entries(state.base, {new: None, at: ours})
+        self._keep_modes([new] if at == new else [])
+        if known and weave:
+            self._note(new, at, weave.marked(known), ours, disk, None)
 
     def _forget_modes(self, gone: Iterable[str]) -> None:
         """Forget the permissions of deleted files, unless an undo or a checkpoint can bring them back."""
@@ -518,13 +562,8 @@ class Round:
         else:
             self.state.lines[path] = KnownLines(base.blob if base else "", after.blob, weave.ops)
 
-    def follow(
-        self, path: str, before: Entry | None, after: Entry | None, *, is_save: bool = True, by_git: bool = False
-    ) -> None:
-        """The person has changed a file, or has accepted a change of it without a save: it is in the baseline.
-
-        What they have done by git is no other file at the old path of a renamed one.
-        """
+    def follow(self, path: str, before: Entry | None, after: Entry | None, *, is_save: bool = True) -> None:
+        """The person has changed a file, or has accepted a change of it without a save: it is in the baseline."""
         if before == after:
             return
         if is_save:
@@ -535,11 +574,11 @@ class Round:
             ours = self.objects.entry(self.state.base, at)
         elif ours is None and before and (found := self.find(path)) and found.renamed_from:
             at, ours = found.renamed_from, found.before
-        elif ours and before is None and after not in (None, ours) and not by_git:
-            self._leave_old_path(path, ours)
         if ours == after:
             return
         if ours == before or before is None or after is None:
+            if at == path:
+                self._leave([path])
             self.state.base = self.objects.with_entries(self.state.base, {at: after})
             self.state.lines.pop(path, None)
             self._keep_modes([at] if before is None or after is None else [])
@@ -553,22 +592,6 @@ class Round:
         if is_save and path.rpartition("/")[2] == rules.IGNORE:
             # The baseline has what the person has written there, and none of an agent's rules that wait.
             self._change_rules(path, ours, self.objects.entry(self.state.base, at))
-
-    def _leave_old_path(self, path: str, ours: Entry) -> None:
-        """The person has a file of their own where a renamed one was: that one has its baseline at its own path now."""
-        state = self.state
-        for new in [new for new, old in state.parted.items() if old == path]:
-            disk = self.objects.entry(state.now, new)
-            if disk is None:
-                continue
-            known = state.lines.pop(new, None)
-            del state.parted[new]
-            state.base = self.objects.with_entries(state.base, {new: ours})
-            self._keep_modes([new])
-            if known and known[:2] == ("", disk.blob):
-                weave, own = self.weave(ours, disk), self.weave(None, disk, known.ops)
-                if weave and own:
-                    state.lines[new] = KnownLines(ours.blob, disk.blob, weave.marked(own).ops)
 
     def remember(self, operation: Operation) -> None:
         """The person has decided something that can be taken back: in the order of the decisions."""
@@ -589,10 +612,12 @@ class Round:
     def operation(self, disk: Mapping[str, tuple[Entry | None, Entry | None]], paths: Iterable[str]) -> Operation:
         """A decision about some files, with what is known of them before."""
         state, known = self.state, {*paths}
+        known.update(self.apart(known))
         operation = Operation({**disk}, at=self.moment(), created=sorted(state.created & known))
         operation.agents = {path: names for path, names in state.agents.items() if path in known}
         operation.lines = {path: lines for path, lines in state.lines.items() if path in known}
         operation.renamed = {path: old for path, old in state.renamed.items() if path in known}
+        operation.parted = {path: old for path, old in state.parted.items() if path in known}
         operation.window = self.deciding
         return operation
 
@@ -630,9 +655,12 @@ class Round:
         """Have other entries in the baseline; `whole` are the files that are there as on the disk."""
         if not entries:
             return
-        before = self.objects.entries(self.state.base, list(entries))
+        apart = list(self.apart(entries))
+        before = self.objects.entries(self.state.base, [*entries, *apart])
         operation = self.operation({}, entries)
-        operation.base = {path: (before.get(path), entry) for path, entry in entries.items()}
+        self._leave(entries)
+        after = {**entries, **self.objects.entries(self.state.base, apart)} if apart else entries
+        operation.base = {path: (before.get(path), entry) for path, entry in after.items()}
         modes = {path: self.store.modes.of(path, before[path], before[path]) for path in whole if path in before}
         operation.modes = {path: mode for path, mode in modes.items() if mode is not None}
         self.state.base = self.objects.with_entries(self.state.base, entries)

@@ -212,7 +212,7 @@ class Saves:
         for path in paths:
             if now.get(path) == old.get(path):
                 continue
-            self._round.follow(path, old.get(path), new.get(path), by_git=True)
+            self._round.follow(path, old.get(path), new.get(path))
             if now.get(path) == new.get(path):
                 self._state.agents.pop(path, None)
         self._round.settle()

@@ -17,7 +17,7 @@ from ..snapshots.project import Head
 
 _FILE = "round.json"
 _VERSION = 1
-_MORE = ("renamed", "modes", "saves", "accepted", "is_edited")
+_MORE = ("renamed", "parted", "modes", "saves", "accepted", "is_edited")
 """What an operation remembers by name."""
 _MODES = ("modes", "usual_modes", "left_modes")
 EMPTY = TreeSnapshot(EMPTY_TREE, {})
@@ -90,6 +90,8 @@ class Operation:
     """Those that an agent had created, and that had lines of the person."""
     renamed: dict[str, str] = field(default_factory=dict[str, str])
     """By their path: those that an agent had renamed, as the baseline had them."""
+    parted: dict[str, str] = field(default_factory=dict[str, str])
+    """By their path: those of them at whose old path was another file."""
     modes: dict[str, int] = field(default_factory=dict[str, int])
     """The permissions in the baseline before, as far as they are others now."""
     saves: int = 0
@@ -269,7 +271,7 @@ def _operation_from(value: Any) -> Operation:
     disk, agents, at, base, notes, lines, created, more = value
     known = dict(agents), at, _pairs_from(base), list(notes), _lines_from(lines), list(created)
     going = _going_from(more.get("going", {}))
-    return Operation(_pairs_from(disk), *known, **{name: more[name] for name in _MORE}, going=going)
+    return Operation(_pairs_from(disk), *known, **{name: more[name] for name in _MORE if name in more}, going=going)
 
 
 def _lines_from(value: Any) -> dict[str, KnownLines]:

@@ -402,6 +402,7 @@ class RoundUndo:
         """The same for what was written as the person would: the baseline follows it, whoever waits for a review."""
         paths = [write.path for write in writes]
         lines = {path: self._state.lines[path] for path in paths if path in self._state.lines}
+        paths += self._round.apart(paths)
         before = self._objects.entries(self._state.base, paths)
         operation, failed = self.note(writes)
         try:
@@ -523,9 +524,10 @@ class RoundUndo:
             self._have_on_disk({path: operation.disk[path][0] for path in written}, done)
             back = [path for path in operation.files if path not in rest]
             self._state.agents |= {path: known.get(path) or operation.agents.get(path, []) for path in back}
-            self._state.lines |= {path: known for path, known in operation.lines.items() if path not in rest}
-            self._state.renamed |= {path: old for path, old in operation.renamed.items() if path not in rest}
-            self._state.created.update(path for path in operation.created if path not in rest)
+            self._state.lines |= {path: known for path, known in operation.lines.items() if path in back}
+            self._state.renamed |= {path: old for path, old in operation.renamed.items() if path in back}
+            self._state.parted |= {path: old for path, old in operation.parted.items() if path in back}
+            self._state.created.update(path for path in operation.created if path in back)
             self._base_back(operation, rest)
             if rest:
                 operation.disk = rest

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from companion.changes.lines import Weave
+from companion.snapshots.entries import FILE, Entry
 from companion.snapshots.files import WriteRefusedError
 
 from .folders import AGENT, Folder, tree
@@ -498,6 +499,133 @@ def test_a_file_that_an_agent_has_renamed_is_listed_still_if_git_has_brought_the
     moved.round.take()
     moved.saves.belongs_to_the_person(replace(seen, by_git=("a.py",)))
     assert moved.listed() == {"b.py": "created"}
+    assert moved.undo_all() == []
+    assert tree(moved.path).keys() == {"a.py"}
+    assert moved.read("a.py").decode() == LINES
+
+
+def replaced(folder: Folder) -> None:
+    """An agent writes another file where the renamed one was."""
+    folder.write("a.py", "other\n")
+    folder.look()
+
+
+def test_a_renamed_file_has_its_text_back_after_the_other_file_at_its_old_path_was_kept(moved: Folder):
+    """It was deleted, with a line that the person had saved in it."""
+    moved.edit("b.py", AGENTS, mine := f"{AGENTS}mine\n")
+    replaced(moved)
+    moved.round.keep_file("a.py")
+    moved.reopen()
+    assert moved.listed() == {"b.py": "modified"}
+    assert moved.undo("b.py") == []
+    assert (moved.read("a.py"), moved.read("b.py").decode()) == (b"other\n", f"{LINES}mine\n")
+    moved.redo()
+    assert moved.read("b.py").decode() == mine
+
+
+def test_a_keep_of_the_other_file_at_the_old_path_of_a_renamed_one_can_be_taken_back(moved: Folder):
+    replaced(moved)
+    rows = moved.round.rows()
+    moved.round.keep_file("a.py")
+    moved.reopen()
+    moved.redo()
+    moved.reopen()
+    assert moved.round.rows() == rows
+    assert moved.undo_all() == []
+    assert tree(moved.path).keys() == {"a.py"}
+    assert moved.read("a.py").decode() == LINES
+
+
+def test_a_renamed_file_keeps_its_text_after_a_change_at_its_old_path_was_kept(moved: Folder):
+    moved.write("a.py", LINES.replace("line 5\n", "five\n").replace("line 20\n", "twenty\n"))
+    moved.look()
+    moved.round.keep_change("a.py", moved.keys("a.py")[0])
+    moved.reopen()
+    assert moved.undo_all() == []
+    assert moved.read("a.py").decode() == LINES.replace("line 5\n", "five\n")
+    assert moved.read("b.py").decode() == LINES
+
+
+def test_a_line_that_the_person_has_saved_in_a_renamed_file_stays_if_its_old_path_is_decided_first(moved: Folder):
+    replaced(moved)
+    moved.edit("b.py", AGENTS, AGENTS.replace("line 9\n", "line 9\nmine\n"))
+    moved.look()
+    moved.round.keep_file("a.py")
+    assert moved.undo_all() == []
+    assert moved.read("b.py").decode() == LINES.replace("line 9\n", "line 9\nmine\n")
+
+
+def test_a_renamed_file_keeps_its_text_if_the_person_has_another_one_brought_to_its_old_path(moved: Folder):
+    """As by the undo of a review since a commit, or by a checkpoint."""
+    moved.edit("b.py", AGENTS, f"{AGENTS}mine\n")
+    write = moved.undoing.write_of("a.py", Entry(FILE, moved.round.objects.write(b"earlier\n")), None)
+    moved.undoing.write(write)
+    assert moved.undoing.finish_as_person([write]) == []
+    moved.reopen()
+    moved.look()
+    rows = moved.round.rows()
+    assert [(row.path, row.kind) for row in rows] == [("b.py", "modified")]
+    assert moved.undo("b.py") == []
+    assert moved.read("b.py").decode() == f"{LINES}mine\n"
+    assert moved.read("a.py") == b"earlier\n"
+    moved.redo()
+    assert moved.round.rows() == rows
+    moved.redo()
+    assert moved.listed() == {"b.py": "renamed"}
+    assert tree(moved.path).keys() == {"b.py"}
+
+
+def test_a_file_that_git_brings_to_the_old_path_of_a_renamed_one_takes_no_line_of_the_person_along(moved: Folder):
+    moved.edit("b.py", AGENTS, f"{AGENTS}mine\n")
+    moved.write("a.py", "committed\n")
+    seen = moved.round.look([AGENT])
+    moved.round.take()
+    moved.saves.belongs_to_the_person(replace(seen, by_git=("a.py",)))
+    assert moved.listed() == {"b.py": "modified"}
+    assert moved.undo_all() == []
+    assert moved.read("b.py").decode() == f"{LINES}mine\n"
+
+
+def test_a_renamed_file_keeps_its_text_if_the_person_deletes_the_other_one_at_its_old_path(moved: Folder):
+    replaced(moved)
+    (moved.path / "a.py").unlink()
+    moved.saves.handled("a.py", [AGENT], is_renamed=False)
+    assert moved.listed() == {"b.py": "modified"}
+    assert moved.undo_all() == []
+    assert tree(moved.path).keys() == {"b.py"}
+    assert moved.read("b.py").decode() == LINES
+
+
+@pytest.mark.parametrize("is_saved_between", [False, True])
+def test_a_renamed_file_is_renamed_again_once_the_other_one_has_left_its_old_path(
+    moved: Folder, *, is_saved_between: bool
+):
+    """A line of the agent's that the person had changed was undone with it, and nobody was asked."""
+    theirs = AGENTS.replace("agent\n", "agent, mine\n")
+    if not is_saved_between:
+        moved.edit("b.py", AGENTS, theirs)
+    replaced(moved)
+    if is_saved_between:
+        moved.edit("b.py", AGENTS, theirs := f"mine, too\n{theirs}")
+        moved.look()
+    (moved.path / "a.py").unlink()
+    moved.look()
+    moved.reopen()
+    assert moved.listed() == {"b.py": "renamed"}
+    assert [said.split(": ")[1] for said in moved.undoing.protected()] == ["“agent, mine”"]
+    assert moved.undo_all() == []
+    assert tree(moved.path).keys() == {"a.py"}
+    assert moved.read("a.py").decode() == theirs.replace("agent, mine\n", "line 3\nagent, mine\n")
+
+
+def test_another_file_that_moves_on_from_the_old_path_of_a_renamed_one_is_new(moved: Folder):
+    """Two files were listed as the same one."""
+    moved.write("a.py", other := "".join(f"other {number}\n" for number in range(30)))
+    moved.look()
+    (moved.path / "a.py").rename(moved.path / "c.py")
+    moved.look()
+    assert moved.listed() == {"b.py": "renamed", "c.py": "created"}
+    assert moved.read("c.py").decode() == other
     assert moved.undo_all() == []
     assert tree(moved.path).keys() == {"a.py"}
     assert moved.read("a.py").decode() == LINES
