@@ -210,22 +210,18 @@ class Weave:
         return told
 
     def marked(self, known: Weave) -> Weave:
-        """With the marks of another weave of the same file, which has another baseline.
-
-        A line that is settled there is the person's own, and settled here, too.
-        """
-        disk = iter([at for _, at in known._lines if at & DISK])
-        gone = {text: at for text, at in known._lines if not at & DISK}
+        """With the marks of another weave of the same file, which has another baseline."""
+        disk = iter([at & _PROTECTED for _, at in known._lines if at & DISK])
+        gone = {text: at & _PROTECTED for text, at in known._lines if not at & DISK}
         lines: list[Line] = []
         for text, at in self._lines:
             mark = next(disk, 0) if at & DISK else gone.get(text, 0)
-            is_settled = at == _SETTLED or (mark == _SETTLED and at & DISK)
-            lines.append((text, _SETTLED if is_settled else at | (mark & _PROTECTED)))
-        return Weave(_in_order(lines), self._form, self._marks)
+            lines.append((text, at if at == _SETTLED else at | mark))
+        return Weave(lines, self._form, self._marks)
 
     def alone(self) -> Weave:
-        """The file without a baseline."""
-        lines = [(text, at & ~BASE) for text, at in self._lines if at & DISK]
+        """The file without a baseline: what was settled is marked as the person's."""
+        lines = [(text, DISK | EDITED if at == _SETTLED else at) for text, at in self._lines if at & DISK]
         return Weave(lines, self._form, (self._marks[1], self._marks[1]))
 
     def settled(self) -> list[tuple[int, str]]:

@@ -254,10 +254,13 @@ class Round:
         base, disk = self.objects.entry(state.base, origin), self.objects.entry(state.now, new)
         if is_persons:
             state.saves += [Save(old, disk, None), Save(new, None, disk)]
-        if origin == old and base and (is_persons or old in state.created):
+        if is_persons:
+            self._leave([new])
+        is_free = is_persons or (old in state.created and not self.objects.entry(state.base, new))
+        if origin == old and base and is_free:
             state.base = self.objects.with_entries(state.base, {old: None, new: base})
             self._keep_modes([old, new])
-        elif base and origin != new:
+        elif base and origin != new and old not in state.parted.values():
             state.renamed[new] = origin
         decided = (operation.going for operation in state.decided)
         for known in (state.agents, state.lines, state.parted, state.going, *decided):
@@ -269,29 +272,44 @@ class Round:
         return is_persons
 
     def _part_renamed(self) -> None:
-        """Where another file is at the old path of a renamed one, that one has no baseline; its lines stay known.
+        """A renamed file has no baseline while another file is at its old path, or was where it is now.
 
-        Once the other one has gone, it is renamed again.
+        Once that isn't so any more, it is a renamed one again. What is known of its lines stays so.
         """
         state = self.state
-        olds = [*state.renamed.values(), *state.parted.values()]
-        there = self.objects.entries(state.now, olds) if olds else {}
-        for new, old in [pair for pair in state.renamed.items() if pair[1] in there]:
-            disk = self.objects.entry(state.now, new)
-            weave = self._lines(new, self.objects.entry(state.base, old), disk) if new in state.lines else None
-            state.parted[new] = state.renamed.pop(new)
-            state.lines.pop(new, None)
-            if weave and disk:
-                state.lines[new] = KnownLines("", disk.blob, weave.alone().ops)
-        for new, old in [pair for pair in state.parted.items() if pair[1] not in there]:
-            if old not in state.renamed.values() and (ours := self.objects.entry(state.base, old)):
-                self._join(new, old, ours)
-                state.renamed[new] = old
+        known = state.renamed | state.parted
+        if not known:
+            return
+        there = self.objects.entries(state.now, list(known.values()))
+        base = self.objects.entries(state.base, [*known, *known.values()])
+        for new, old in known.items():
+            is_apart = old in there or new in base or old not in base
+            if new in state.renamed and is_apart:
+                state.parted[new] = state.renamed.pop(new)
+            elif new in state.parted and not is_apart and old not in state.renamed.values():
+                state.renamed[new] = state.parted.pop(new)
+            self._reline(new, base.get(old if new in state.renamed else new))
+
+    def _reline(self, path: str, ours: Entry | None) -> None:
+        """What is known of the lines of a file that was renamed stays so with another baseline."""
+        known, disk = self.state.lines.get(path), self.objects.entry(self.state.now, path)
+        if known and disk and known[:2] != ((blob := ours.blob if ours else ""), disk.blob):
+            weave = self._lines(path, ours, disk)
+            del self.state.lines[path]
+            if weave:
+                self.state.lines[path] = KnownLines(blob, disk.blob, weave.ops)
 
     def apart(self, paths: Collection[str]) -> dict[str, str]:
-        """The files that an agent has renamed and that had some of these paths, which they have no more."""
+        """The files that an agent has renamed and whose old path is one of these, or that of another one of them."""
         renamed = self.state.renamed | self.state.parted
-        return {new: old for new, old in renamed.items() if old in paths and new not in paths}
+        found: dict[str, str] = {}
+        while more := {
+            new: old
+            for new, old in renamed.items()
+            if (old in paths or old in found) and new not in paths and new not in found
+        }:
+            found |= more
+        return found
 
     def _leave(self, paths: Collection[str]) -> None:
         """The baseline is going to have other files at these paths: one that was renamed has its own at its own path.
@@ -299,30 +317,14 @@ class Round:
         Else an undo of it would delete it, and its text would be nowhere.
         """
         state = self.state
-        for new, old in self.apart(paths).items():
-            if ours := self.objects.entry(state.base, old):
-                if new in state.parted:
-                    self._join(new, new, ours)
-                else:
-                    state.base = self.objects.with_entries(state.base, {new: ours})
-                    self._keep_modes([new])
-            state.renamed.pop(new, None)
-
-    def _join(self, new: str, at: str, ours: Entry) -> None:
-        """A renamed file without a baseline has this one, which is at a path; what is known of its lines stays so."""
-        state = self.state
-        own, disk = self.objects.entry(state.base, new), self.objects.entry(state.now, new)
-        del state.parted[new]
-        if disk is None:
-            return
-        known = self._lines(new, own, disk)
-        weave = self.weave(ours, disk)
-        state.created.discard(new)
-        state.lines.pop(new, None)
-        state.base = self.objects.with_entries(state.base, {new: None, at: ours})
-        self._keep_modes([new] if at == new else [])
-        if known and weave:
-            self._note(new, at, weave.marked(known), ours, disk, None)
+        for new, old in reversed(self.apart(paths).items()):  # those first whose old path another one of them has
+            ours = self.objects.entry(state.base, old)
+            if ours and self.objects.entry(state.now, new):
+                state.base = self.objects.with_entries(state.base, {new: ours})
+                self._keep_modes([new])
+                self._reline(new, ours)
+            for known in (state.renamed, state.parted):
+                known.pop(new, None)
 
     def _forget_modes(self, gone: Iterable[str]) -> None:
         """Forget the permissions of deleted files, unless an undo or a checkpoint can bring them back."""
@@ -507,14 +509,19 @@ class Round:
 
     def _lines(self, path: str, ours: Entry | None, disk: Entry | None) -> Weave | None:
         """The lines of a file with a baseline and a content on the disk, by what is known of them."""
-        known = self.state.lines.get(path)
-        if known is None or known.before != (ours.blob if ours else ""):
+        known, blob = self.state.lines.get(path), disk.blob if disk else ""
+        is_other = known is not None and known.before != (ours.blob if ours else "")
+        if known is None or (is_other and path not in self.state.renamed | self.state.parted):
             return self.weave(ours, disk)
-        if known.after == (disk.blob if disk else ""):
-            return self.weave(ours, disk, known.ops)
-        weave = self.weave(ours, Entry("", known.after) if known.after else None, known.ops)
-        data = self.objects.read([disk.blob]).get(disk.blob) if disk and is_text(disk) else None
-        return weave.written(data) if weave and (data is not None or disk is None) else None
+        before, after = (Entry("", each) if each else None for each in known[:2])
+        weave = self.weave(before, after, known.ops)
+        if known.after != blob:
+            data = self.objects.read([blob]).get(blob) if disk and is_text(disk) else None
+            weave = weave.written(data) if weave and (data is not None or disk is None) else None
+        if not is_other:
+            return weave
+        plain = self.weave(ours, disk)
+        return plain.marked(weave) if plain and weave else plain
 
     def written(
         self,
@@ -549,6 +556,8 @@ class Round:
     ) -> None:
         """A file has these lines by now, and its baseline, which is at a path of its own if it was renamed."""
         base = ours
+        if ours is None and path in self.state.parted:
+            weave = weave.alone()
         if ours is None or blob_id(weave.base) != ours.blob:
             is_empty = not weave.base and (ours is None or path in self.state.created)
             known = after or before or ours

@@ -157,10 +157,9 @@ class RoundUndo:
 
         `undone` are the paths of what is undone with it.
         """
-        old = self._state.parted.get(found.path, "")
+        old = (self._state.renamed | self._state.parted).get(found.path, "")
         if old and old not in undone and self._round.find(old):
-            why = f"{found.path} was {old}, where another file is now: undo that one first"
-            raise WriteRefusedError(why)
+            raise WriteRefusedError(f"{found.path} was {old} before: undo {old} first")
 
     def protected(
         self,
@@ -365,8 +364,9 @@ class RoundUndo:
             entry = after[write.path]
             if write.ops and write.path in now and entry:
                 self._state.lines[write.path] = KnownLines(now[write.path].blob, entry.blob, write.ops)
-            elif entry is None:
+            elif entry is None or entry == now.get(write.path):
                 self._state.renamed.pop(write.path, None)
+                self._state.parted.pop(write.path, None)
         self._round.stay({path: () for path, entry in after.items() if now.get(path) == entry})
         return operation, failed
 
@@ -551,13 +551,17 @@ class RoundUndo:
         entries = {path: before for path, (before, _) in operation.base.items() if path not in rest}
         if not entries:
             return
-        now = self._objects.entries(self._state.base, list(entries))
         saves: dict[str, list[Save]] = {}
         for save in self._state.saves[operation.saves :]:
-            if save.path in entries and now.get(save.path) != operation.base[save.path][1]:
+            if self._state.renamed.get(save.path, save.path) in entries:
                 saves.setdefault(save.path, []).append(save)
         for path, made in saves.items():
-            entries[path] = self._saved_since(path, entries[path], made)
+            origin = self._state.renamed.get(path, path)
+            base = self._saved_since(path, entries[origin], made)
+            if entries[origin] is None and origin != path:  # an agent has created it: its name is its own
+                del self._state.renamed[path]
+                origin = path
+            entries[origin] = base
         self._state.base = self._objects.with_entries(self._state.base, entries)
         for path, mode in operation.modes.items():
             self._round.store.modes.noted(path, mode)
@@ -577,6 +581,8 @@ class RoundUndo:
             weave = (weave if weave.disk == old else weave.written(old)).saved(new)
         if weave is None or after is None:
             return after
+        if before is None and path in self._state.parted:
+            weave = weave.alone()
         base = Entry((before or after).mode, self._objects.write(weave.base)) if weave.base or before else None
         self._state.lines[path] = KnownLines(base.blob if base else "", after.blob, weave.ops)
         return base
