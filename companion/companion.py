@@ -413,6 +413,9 @@ class Companion:
 
     def _opened(self, review: Review) -> None:
         """An agent proposes a change."""
+        is_of_cli = review.request is None and not review.owner.is_model  # not of a chat, nor of a model by its tool
+        if is_of_cli:
+            self.changes.proposed(review.owner.window, review.owner.cli)
         if (server := self._windows.get(review.owner.window)) and server.tells_news:
             server.news.proposed(review.owner.cli, review.file_path)
 

@@ -132,15 +132,18 @@ class Looks:
                 except Exception as error:  # the other tabs are told in any case
                     logger.warning("Can't tell of %s: %s", path, error, exc_info=True)
 
-    def announce(self, window: WindowId, agent: str) -> None:
-        """Say once which files a turn has changed, if any of them waits."""
+    def announce(self, window: WindowId, agent: str, *, is_chat: bool = False) -> None:
+        """Say once which files a turn has changed, if any of them waits, and that their CLI doesn't ask.
+
+        A chat has its mode above its prompt. The daemon behind it may be a CLI of the window, of the same name.
+        """
         known = self._roots.window(window)
         waiting = {(row.root, row.path) for row in known.listing.rows}
         files = len({each for each in waiting if os.path.join(*each) in known.turn_files})
         known.turn_files.clear()
         if files:
             self._roots.editor.written.turn_changed(window, agent, files)
-            if agent in known.clis and agent not in known.unasking:
+            if not is_chat and agent in known.clis and agent not in known.unasking | known.asking:
                 known.unasking.add(agent)
                 self._roots.work.changes_changed()
                 how = families.to_be_asked(agent)

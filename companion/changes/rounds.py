@@ -63,11 +63,18 @@ class Rounds:
         before, is_new = known.at_work, bool(set(names) - set(known.clis))
         known.clis = names
         known.unasking.intersection_update(names)
+        known.asking.intersection_update(names)
         if is_new:
             self.roots.publish(window)  # nobody knows yet what waits
             self.roots.background(self._begin(window, before))
         elif len(known.at_work) < len(before):
             self.roots.background(self._leave(window, before))
+
+    def proposed(self, window: WindowId, cli: str) -> None:
+        """A CLI asks before it changes a file."""
+        known = self.roots.window(window)
+        known.asking.add(cli)
+        known.unasking.discard(cli)
 
     def unasking(self, window: WindowId) -> set[str]:
         """The CLIs of a window that change files without asking, as far as that is known. It may be changed."""
@@ -133,7 +140,7 @@ class Rounds:
                 logger.warning("Can't count what a turn has changed in %s: %s", folder.root, error)
         if files:
             self.roots.work.turn_written(chat, turn, files)
-        self._looks.announce(window, agent)
+        self._looks.announce(window, agent, is_chat=True)
         self.roots.turn_over()
 
     async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:

@@ -20,6 +20,8 @@ class WindowChanges:
         self.clis: tuple[str, ...] = ()
         self.unasking: set[str] = set()
         """Those of them that change files without asking."""
+        self.asking: set[str] = set()
+        """Those that have proposed a change: what they write without a question, the person has allowed them."""
         self.turns: dict[tuple[int, str], str] = {}
         """The agents of the turns in which something may be written, by the chat and the turn's key."""
         self.own: tuple[str, ...] = ()

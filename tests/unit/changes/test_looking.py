@@ -286,3 +286,33 @@ async def test_a_person_who_has_chosen_to_review_afterwards_is_not_told_of_a_cli
         await work.until(lambda name=name: name in work.rows)
         work.rounds._looks.announce(WINDOW, AGENT)
     assert len([text for text, _ in work.editor.mentioned if "without asking" in text]) == (review != "after")
+
+
+async def test_a_cli_that_has_proposed_a_change_is_not_said_to_write_without_asking(work: Work):
+    """What it writes after a "yes" in its terminal, or after one that holds for all, the person has allowed."""
+    await work.begun()
+    work.rounds.proposed(WINDOW, AGENT)
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: work.rows)
+    work.rounds._looks.announce(WINDOW, AGENT)
+    assert (work.editor.mentioned, work.known.unasking) == ([], set())
+
+
+async def test_a_cli_that_proposes_a_change_is_one_that_asks_until_it_connects_anew(work: Work):
+    await work.begun()
+    work.known.unasking.add(AGENT)
+    work.rounds.proposed(WINDOW, AGENT)
+    assert (work.known.unasking, work.known.asking) == (set(), {AGENT})
+    work.rounds.clis(WINDOW, ())
+    assert work.known.asking == set()
+
+
+async def test_nobody_is_told_how_to_be_asked_by_a_chat_whose_bar_names_its_mode(work: Work):
+    """The daemon of a chat may be connected as a CLI, too, by the same name."""
+    await work.begun("Agent", AGENT)
+    await work.in_turn()
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: work.rows)
+    work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+    await work.until(lambda: not work.known.turns and not work.known.turn_files)
+    assert (work.editor.mentioned, work.known.unasking) == ([], set())

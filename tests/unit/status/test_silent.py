@@ -68,3 +68,18 @@ def test_only_a_person_who_has_not_chosen_to_review_afterwards_is_warned_of_it(
     shown = running.do(lambda companion: companion.statuses.of(FIRST)).unasking
     assert (bool(warned), bool(shown)) == ((False, False) if review == "after" else (True, True))
     assert all(len(text.partition(". ")[0]) <= 80 for text in warned)
+
+
+def test_a_cli_that_has_proposed_a_change_is_not_shown_as_one_that_never_asks(
+    start: Callable[..., Running], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setattr(statuses, "silent_clis", lambda _: {QWEN_CODE.name: "yolo"})
+    running = start(Settings())
+    cli, _ = running.listening()
+    until(lambda: running.do(lambda companion: companion.statuses.of(FIRST)).unasking)
+    path = str(tmp_path / "a.py")
+    cli.open_diff(path, "new\n")
+    running.diff(path)
+    cli.close_diff(path)
+    until(lambda: not running.editor.open_diffs)
+    assert running.do(lambda companion: companion.statuses.of(FIRST)).unasking == ()
