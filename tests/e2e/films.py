@@ -6,10 +6,13 @@ import html
 import shutil
 import sys
 import tempfile
+import time
 from contextlib import closing
 from pathlib import Path
 
 from PIL import Image  # pyright: ignore[reportMissingImports] - requirements/pictures.txt has it
+
+from headless.render import MESSAGE
 
 from .chatting import Room
 from .clis import NEWEST_QWEN
@@ -34,7 +37,8 @@ from .qwen import PROJECT
 from .written_changes import WrittenChanges
 
 WIDTH, CAPTION = 1120, 44
-REVIEW_HEIGHT, CHAT_HEIGHT, REPORT_HEIGHT = 600, 860, 440
+# The report is cut before the files by which a CLI finds the window: they have the folder of this run.
+REVIEW_HEIGHT, CHAT_HEIGHT, REPORT_HEIGHT = 600, 860, 340
 COLOURS = 256
 """A colour scheme, and the edges of its letters on each background."""
 STYLE = (
@@ -124,6 +128,7 @@ def trouble() -> None:
         user.open_folder()
         user.run()
         user.decline()
+        time.sleep(MESSAGE)  # until the status bar has no message of the start
         film.show("", 0, "trouble-1")
     film.save()
 

@@ -35,6 +35,7 @@ TURN_SIZE = (1400, 700)
 LIST_SIZE = (1000, 560)
 REGISTRY_SIZE = (1000, 800)
 CHANGES = "qwen_companion.changes"
+WORDS = "qwen_companion.words"
 SCALE = 2
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 # Without these options, a browser connects to its vendor again and again.
@@ -235,6 +236,12 @@ def diffs() -> None:
             editor.do("command", name="qwen_companion_go_to_diff", window=window)
             for layout in ("side-by-side", "inline"):
                 wait_wide(editor, proposal["id"])
+                # The editor's own inline diff marks no words.
+                marked = layout == "side-by-side"
+                editor.wait(
+                    "words",
+                    lambda marked=marked: bool(editor.view(proposal["id"])["regions"][WORDS]["regions"]) == marked,
+                )
                 shoot(editor, window, f"diff-{layout}", SIZE)
                 editor.do("command", name="qwen_companion_toggle_diff_layout", view=proposal["id"])
 
@@ -281,7 +288,9 @@ def written() -> None:
 
 
 REVIEW_SIZE = (1400, 900)
-NARROW_SIZE = (640, 900)
+# As high as it takes to show the last lines, which name the keys.
+FILES_SIZE = (1400, 920)
+NARROW_SIZE = (640, 920)
 MANY = 44
 """Files that an agent changes at once."""
 
@@ -307,7 +316,8 @@ def review() -> None:
             tab = next(view["id"] for view in editor.views() if view["name"] == "Review")
             for _ in range(2):
                 editor.do("command", name="qwen_companion_review_go", args={"to": "file"}, view=tab)
-            shoot(editor, window, "review-files", REVIEW_SIZE, ("dark",), sidebar=False)
+            resize(editor, FILES_SIZE, sidebar=False)
+            shoot(editor, window, "review-files", FILES_SIZE, ("dark",), sidebar=False)
             resize(editor, NARROW_SIZE, sidebar=False)
             shoot(editor, window, "review-narrow", NARROW_SIZE, ("light",), sidebar=False)
             resize(editor, REVIEW_SIZE, sidebar=False)
@@ -440,6 +450,7 @@ def lists() -> None:
         here.choose("YOLO")
         change, run = TURNS.items()
         say(*change)
+        room.editor.wait("status", lambda: "changes to review" in str(here.view["status"]))
         shown("changes", "dark")
         say(*run)
         room.editor.wait("task", lambda: "In the background" in here.bars)
@@ -540,6 +551,7 @@ def questions() -> None:
         here.editor.wait("question", lambda: "Answer…" in here.bars)
         here.command("chat_answer", kind="allow_once")
         here.wait_question()
+        here.editor.wait("status", lambda: "1 question" in str(here.view["status"]))
         shoot(here.editor, here.window, "agent-question", LIST_SIZE, ("dark",), sidebar=False)
 
 

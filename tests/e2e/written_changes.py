@@ -96,6 +96,8 @@ class WrittenChanges:
         self._wait_status("2 files, 2 changes to review")
         self._step("Ctrl+Shift+F8 undoes one. The file on the disk has the old line again.", 6)
         self.editor.do("command", name="qwen_companion_review", window=self._user.window)
+        # Its lines come after its headings.
+        self.editor.wait("Review", lambda: SOLD_OUT in self.editor.view(self._active())["text"])
         self._step("“Review” has what waits, and what you have decided.", 7)
 
     def go_on(self) -> None:
