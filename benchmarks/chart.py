@@ -20,14 +20,16 @@ ROWS = {"list": "tools/list", "diff": "openDiff, 2 KB", "large": "openDiff, 1 MB
 LEFT, WIDTH, ROW, BAR = 130, 420, 54, 14
 """Pixels: the place of the labels, the width of a ratio of `MOST`, and the heights."""
 MOST = 1.25
+WANTED = "#d8853b"
 
 
 def bar(y: int, ratio: float, colour: str, text: str) -> str:
-    """A bar and its number."""
+    """A bar and its number, beyond all lines: what is wanted is at most 1."""
     width = min(ratio, MOST) / MOST * WIDTH
+    beyond = LEFT + max(width, WIDTH / MOST) + 8
     return (
         f'<rect x="{LEFT}" y="{y}" width="{width:.0f}" height="{BAR}" fill="{colour}"/>'
-        f'<text x="{LEFT + width + 6:.0f}" y="{y + BAR - 3}">{text}</text>'
+        f'<text x="{beyond:.0f}" y="{y + BAR - 3}">{text}</text>'
     )
 
 
@@ -41,15 +43,14 @@ def chart(figures: Mapping[str, float]) -> str:
         parts.append(bar(y, ours, "#3b7dd8", f"{ours:.2f}"))
         parts.append(bar(y + BAR + 3, floor, "#9aa0a6", f"{floor:.2f} bare asyncio"))
         at = LEFT + LIMITS[f"peer.{name}_ratio"] / MOST * WIDTH
-        parts.append(f'<path d="M{at:.0f} {y - 4}v{2 * BAR + 11}" stroke="#d8853b" stroke-width="2"/>')
+        parts.append(f'<path d="M{at:.0f} {y - 4}v{2 * BAR + 11}" stroke="{WANTED}" stroke-width="2"/>')
     one, height = LEFT + WIDTH / MOST, 40 + ROW * len(ROWS)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 120}" height="{height}" '
         'font-family="sans-serif" font-size="12" fill="#808080">\n'
         f'<path d="M{one:.0f} 20V{height - 10}" stroke="#808080" stroke-dasharray="3 3"/>\n'
         f'<text x="{one:.0f}" y="14" text-anchor="middle">Node: express and the TypeScript SDK = 1</text>\n'
-        + "\n".join(parts)
-        + "\n</svg>\n"
+        f'<text x="{LEFT}" y="14" fill="{WANTED}">wanted</text>\n' + "\n".join(parts) + "\n</svg>\n"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from benchmarks import chart
@@ -37,3 +39,12 @@ def test_a_page_without_a_place_for_them_is_refused() -> None:
 def test_the_page_has_a_place_for_them_and_the_picture_their_numbers() -> None:
     assert chart.written(chart.PAGE.read_text("utf-8"), FIGURES)
     assert ">0.75<" in chart.chart(FIGURES)
+
+
+def test_no_line_of_the_picture_crosses_a_number_and_it_says_what_its_lines_mean() -> None:
+    drawn = chart.chart(FIGURES)
+    numbers = [int(x) for x in re.findall(r'<text x="(\d+)" y="\d+">[\d.]+', drawn)]
+    lines = [int(x) for x in re.findall(r'<path d="M(\d+) ', drawn)]
+    assert len(numbers) == 2 * len(chart.ROWS)
+    assert max(lines) < min(numbers)
+    assert ">wanted<" in drawn
