@@ -1,0 +1,422 @@
+"""Files that an agent has renamed: no decision takes the person's text away, whatever is at the old paths by then."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from companion.changes.undo import Write
+from companion.snapshots.entries import FILE, Entry
+from companion.snapshots.files import WriteRefusedError
+
+from .folders import AGENT, Folder, tree
+from .work import LINES
+
+AGENTS = LINES.replace("line 3\n", "agent\n")
+NAMES = ("a.py", "b.py", "c.py", "d/e.py")
+numbers = st.integers(0, 11)
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> Folder:
+    """An agent has renamed a file of the person and changed a line of it."""
+    made = Folder(tmp_path)
+    made.write("a.py", LINES)
+    made.round.begin()
+    (made.path / "a.py").rename(made.path / "b.py")
+    made.write("b.py", AGENTS)
+    made.look()
+    return made
+
+
+def test_a_renamed_file_is_not_undone_alone_while_an_agents_other_one_is_at_its_old_path(moved: Folder):
+    """It was deleted, and its text was nowhere on the disk."""
+    moved.write("a.py", "other\n")
+    moved.look()
+    moved.reopen()
+    why = r"b\.py was a\.py before: undo a\.py first"
+    with pytest.raises(WriteRefusedError, match=why):
+        moved.undo("b.py")
+    writes, refused = moved.undoing.plan_all(lambda path: path == "b.py")
+    assert (writes, len(refused)) == ([], 1)
+    assert (moved.read("a.py"), moved.read("b.py")) == (b"other\n", AGENTS.encode())
+    assert moved.undo("a.py") == []
+    assert moved.undo("b.py") == []
+    assert tree(moved.path).keys() == {"a.py"}
+    assert moved.read("a.py").decode() == LINES
+
+
+def test_a_file_of_the_person_at_the_old_path_of_a_renamed_one_stays_and_so_does_the_text_of_that(moved: Folder):
+    """The undo of the renamed one deleted it: the person had the text no more."""
+    moved.edit("b.py", AGENTS, theirs := AGENTS.replace("agent\n", "agent, mine\n"))
+    moved.save("a.py", "mine\n")
+    moved.reopen()
+    assert moved.listed() == {"b.py": "modified"}
+    assert moved.undoing.protected() == ["b.py, line 3: “agent, mine”"]
+    assert moved.undo_all() == []
+    assert moved.listed() == {}
+    assert moved.read("a.py") == b"mine\n"
+    assert moved.read("b.py").decode() == theirs.replace("agent, mine\n", "line 3\nagent, mine\n")
+    moved.redo()
+    assert (moved.read("a.py"), moved.read("b.py").decode()) == (b"mine\n", theirs)
+
+
+def test_a_file_that_an_agent_has_but_renamed_stays_where_it_is_once_the_person_has_used_its_old_path(tmp_path: Path):
+    folder = Folder(tmp_path)
+    folder.write("a.py", LINES)
+    folder.round.begin()
+    (folder.path / "a.py").rename(folder.path / "b.py")
+    folder.look()
+    folder.save("a.py", "mine\n")
+    assert folder.undo_all() == []
+    assert (folder.read("a.py"), folder.read("b.py").decode()) == (b"mine\n", LINES)
+    folder.write("b.py", AGENTS)
+    folder.look()
+    assert folder.undo("b.py") == []
+    assert folder.read("b.py").decode() == LINES
+
+
+def test_a_file_that_an_agent_has_renamed_is_listed_still_if_git_has_brought_the_old_one_back(moved: Folder):
+    """It was reviewed then, and no undo took it away."""
+    moved.write("a.py", LINES)
+    seen = moved.round.look([AGENT])
+    moved.round.take()
+    moved.saves.belongs_to_the_person(replace(seen, by_git=("a.py",)))
+    assert moved.listed() == {"b.py": "created"}
+    assert moved.undo_all() == []
+    assert tree(moved.path).keys() == {"a.py"}
+    assert moved.read("a.py").decode() == LINES
+
+
+def replaced(folder: Folder) -> None:
+    """An agent writes another file where the renamed one was."""
+    folder.write("a.py", "other\n")
+    folder.look()
+
+
+def test_a_renamed_file_has_its_text_back_after_the_other_file_at_its_old_path_was_kept(moved: Folder):
+    """It was deleted, with a line that the person had saved in it."""
+    moved.edit("b.py", AGENTS, mine := f"{AGENTS}mine\n")
+    replaced(moved)
+    moved.round.keep_file("a.py")
+    moved.reopen()
+    assert moved.listed() == {"b.py": "modified"}
+    assert moved.undo("b.py") == []
+    assert (moved.read("a.py"), moved.read("b.py").decode()) == (b"other\n", f"{LINES}mine\n")
+    moved.redo()
+    assert moved.read("b.py").decode() == mine
+
+
+def test_a_keep_of_the_other_file_at_the_old_path_of_a_renamed_one_can_be_taken_back(moved: Folder):
+    replaced(moved)
+    rows = moved.round.rows()
+    moved.round.keep_file("a.py")
+    moved.reopen()
+    moved.redo()
+    moved.reopen()
+    assert moved.round.rows() == rows
+    assert moved.undo_all() == []
+    assert tree(moved.path).keys() == {"a.py"}
+    assert moved.read("a.py").decode() == LINES
+
+
+def test_a_renamed_file_keeps_its_text_after_a_change_at_its_old_path_was_kept(moved: Folder):
+    moved.write("a.py", LINES.replace("line 5\n", "five\n").replace("line 20\n", "twenty\n"))
+    moved.look()
+    moved.round.keep_change("a.py", moved.keys("a.py")[0])
+    moved.reopen()
+    assert moved.undo_all() == []
+    assert moved.read("a.py").decode() == LINES.replace("line 5\n", "five\n")
+    assert moved.read("b.py").decode() == LINES
+
+
+def test_a_line_that_the_person_has_saved_in_a_renamed_file_stays_if_its_old_path_is_decided_first(moved: Folder):
+    replaced(moved)
+    moved.edit("b.py", AGENTS, AGENTS.replace("line 9\n", "line 9\nmine\n"))
+    moved.look()
+    moved.round.keep_file("a.py")
+    assert moved.undo_all() == []
+    assert moved.read("b.py").decode() == LINES.replace("line 9\n", "line 9\nmine\n")
+
+
+def test_a_renamed_file_keeps_its_text_if_the_person_has_another_one_brought_to_its_old_path(moved: Folder):
+    """As by the undo of a review since a commit, or by a checkpoint."""
+    moved.edit("b.py", AGENTS, f"{AGENTS}mine\n")
+    write = moved.undoing.write_of("a.py", Entry(FILE, moved.round.objects.write(b"earlier\n")), None)
+    moved.undoing.write(write)
+    assert moved.undoing.finish_as_person([write]) == []
+    moved.reopen()
+    moved.look()
+    rows = moved.round.rows()
+    assert [(row.path, row.kind) for row in rows] == [("b.py", "modified")]
+    assert moved.undo("b.py") == []
+    assert moved.read("b.py").decode() == f"{LINES}mine\n"
+    assert moved.read("a.py") == b"earlier\n"
+    moved.redo()
+    assert moved.round.rows() == rows
+    moved.redo()
+    assert moved.listed() == {"b.py": "renamed"}
+    assert tree(moved.path).keys() == {"b.py"}
+
+
+def test_a_file_that_git_brings_to_the_old_path_of_a_renamed_one_takes_no_line_of_the_person_along(moved: Folder):
+    moved.edit("b.py", AGENTS, f"{AGENTS}mine\n")
+    moved.write("a.py", "committed\n")
+    seen = moved.round.look([AGENT])
+    moved.round.take()
+    moved.saves.belongs_to_the_person(replace(seen, by_git=("a.py",)))
+    assert moved.listed() == {"b.py": "modified"}
+    assert moved.undo_all() == []
+    assert moved.read("b.py").decode() == f"{LINES}mine\n"
+
+
+def test_a_renamed_file_keeps_its_text_if_the_person_deletes_the_other_one_at_its_old_path(moved: Folder):
+    replaced(moved)
+    (moved.path / "a.py").unlink()
+    moved.saves.handled("a.py", [AGENT], is_renamed=False)
+    assert moved.listed() == {"b.py": "modified"}
+    assert moved.undo_all() == []
+    assert tree(moved.path).keys() == {"b.py"}
+    assert moved.read("b.py").decode() == LINES
+
+
+@pytest.mark.parametrize("is_saved_between", [False, True])
+def test_a_renamed_file_is_renamed_again_once_the_other_one_has_left_its_old_path(
+    moved: Folder, *, is_saved_between: bool
+):
+    """A line of the agent's that the person had changed was undone with it, and nobody was asked."""
+    theirs = AGENTS.replace("agent\n", "agent, mine\n")
+    if not is_saved_between:
+        moved.edit("b.py", AGENTS, theirs)
+    replaced(moved)
+    if is_saved_between:
+        moved.edit("b.py", AGENTS, theirs := f"mine, too\n{theirs}")
+        moved.look()
+    (moved.path / "a.py").unlink()
+    moved.look()
+    moved.reopen()
+    assert moved.listed() == {"b.py": "renamed"}
+    assert "“agent, mine”" in [said.split(": ")[1] for said in moved.undoing.protected()]
+    assert moved.undo_all() == []
+    assert tree(moved.path).keys() == {"a.py"}
+    assert moved.read("a.py").decode() == theirs.replace("agent, mine\n", "line 3\nagent, mine\n")
+
+
+def test_another_file_that_moves_on_from_the_old_path_of_a_renamed_one_is_new(moved: Folder):
+    """Two files were listed as the same one."""
+    moved.write("a.py", other := "".join(f"other {number}\n" for number in range(30)))
+    moved.look()
+    (moved.path / "a.py").rename(moved.path / "c.py")
+    moved.look()
+    assert moved.listed() == {"b.py": "renamed", "c.py": "created"}
+    assert moved.read("c.py").decode() == other
+    assert moved.undo_all() == []
+    assert tree(moved.path).keys() == {"a.py"}
+    assert moved.read("a.py").decode() == LINES
+
+
+def test_a_keep_of_a_renamed_file_is_taken_back_with_what_the_person_has_saved_since(moved: Folder):
+    """It was undone afterwards, and nobody was asked."""
+    moved.round.keep_file("b.py")
+    moved.edit("b.py", AGENTS, AGENTS.replace("line 9\n", "line 9\nmine\n"))
+    moved.redo()
+    moved.reopen()
+    assert moved.listed() == {"b.py": "renamed"}
+    assert moved.undo_all() == []
+    assert tree(moved.path).keys() == {"a.py"}
+    assert moved.read("a.py").decode() == LINES.replace("line 9\n", "line 9\nmine\n")
+
+
+def test_a_keep_of_a_new_file_is_taken_back_with_what_the_person_has_saved_since_by_its_new_name(tmp_path: Path):
+    folder = Folder(tmp_path)
+    folder.round.begin()
+    folder.write("new.py", "agent\n" * 5)
+    folder.look()
+    folder.round.keep_file("new.py")
+    (folder.path / "new.py").rename(folder.path / "newer.py")
+    folder.look()
+    folder.edit("newer.py", "agent\n" * 5, "mine\n" + "agent\n" * 5)
+    folder.redo()
+    assert folder.listed().keys() == {"newer.py"}
+    assert folder.undo("newer.py") == []
+    assert folder.read("newer.py") == b"mine\n"
+
+
+def test_files_whose_names_an_agent_has_swapped_keep_the_lines_of_the_person(tmp_path: Path):
+    """The baseline of one of them was overwritten by that of the other one."""
+    folder = Folder(tmp_path)
+    other = LINES.replace("line", "other")
+    folder.write("a.py", LINES)
+    folder.write("b.py", other)
+    folder.round.begin()
+    for old, new in (("a.py", "c.py"), ("b.py", "a.py")):
+        (folder.path / old).rename(folder.path / new)
+        folder.look()
+    folder.edit("c.py", LINES, mine := f"{LINES}mine\n")
+    (folder.path / "c.py").rename(folder.path / "b.py")
+    folder.look()
+    folder.reopen()
+    assert folder.listed() == {"a.py": "modified", "b.py": "modified"}
+    assert "b.py, line 31: “mine”" in folder.undoing.protected()
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES
+    assert folder.read("b.py").decode() == f"{other}mine\n"
+    folder.redo()
+    assert (folder.read("a.py").decode(), folder.read("b.py").decode()) == (other, mine)
+
+
+def test_an_undo_of_swapped_names_leaves_nothing_behind_for_later_saves(tmp_path: Path):
+    folder = Folder(tmp_path)
+    other = LINES.replace("line", "other")
+    folder.write("a.py", LINES)
+    folder.write("b.py", other)
+    folder.round.begin()
+    for old, new in (("a.py", "c.py"), ("b.py", "a.py")):
+        (folder.path / old).rename(folder.path / new)
+        folder.look()
+    assert folder.undo_all() == []
+    folder.edit("b.py", other, f"{other}mine\n")
+    assert folder.listed() == {}
+
+
+class Renames(RuleBasedStateMachine):
+    """An agent renames files, writes others, and takes no line of the person's away: each must stay on the disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = Path(tempfile.mkdtemp(prefix="renames-"))
+        self.count = 0
+        self.mine: set[str] = set()
+
+    @initialize()
+    def begin(self) -> None:
+        self.folder = Folder(self.base)
+        for name in NAMES[:2]:
+            self.folder.write(name, "".join(self.token("p") for _ in range(12)))
+        self.folder.round.begin()
+
+    def token(self, owner: str) -> str:
+        """A line of its own."""
+        self.count += 1
+        if owner == "p":
+            self.mine.add(f"p{self.count}")
+        return f"{owner}{self.count}\n"
+
+    def names(self, *, are_there: bool) -> list[str]:
+        return [name for name in NAMES if (self.folder.path / name).is_file() is are_there]
+
+    def text(self, name: str) -> str:
+        return self.folder.read(name).decode()
+
+    @rule(at=numbers, to=numbers)
+    def agent_renames(self, at: int, to: int) -> None:
+        found, free = self.names(are_there=True), self.names(are_there=False)
+        if found and free:
+            new = self.folder.path / free[to % len(free)]
+            new.parent.mkdir(exist_ok=True)
+            (self.folder.path / found[at % len(found)]).rename(new)
+            self.folder.look()
+
+    @rule(at=numbers, lines=st.integers(1, 10))
+    def agent_writes_another_file(self, at: int, lines: int) -> None:
+        if free := self.names(are_there=False):
+            self.folder.write(free[at % len(free)], "".join(self.token("a") for _ in range(lines)))
+
+    @rule(at=numbers, line=numbers)
+    def agent_adds_a_line(self, at: int, line: int) -> None:
+        if found := self.names(are_there=True):
+            lines = self.text(name := found[at % len(found)]).splitlines(keepends=True)
+            self.folder.write(name, "".join([*lines[:line], self.token("a"), *lines[line:]]))
+
+    @rule(at=numbers, is_by_person=st.booleans())
+    def a_file_of_the_agents_is_deleted(self, at: int, is_by_person: bool) -> None:
+        if found := [name for name in self.names(are_there=True) if "p" not in self.text(name)]:
+            self.folder.look()
+            (self.folder.path / (name := found[at % len(found)])).unlink()
+            if is_by_person:
+                self.folder.saves.handled(name, [AGENT], is_renamed=False)
+
+    @rule(at=numbers)
+    def person_saves_a_new_file(self, at: int) -> None:
+        if free := self.names(are_there=False):
+            self.folder.look()
+            self.folder.save(free[at % len(free)], self.token("p"))
+
+    @rule(at=numbers, line=numbers, is_change=st.booleans())
+    def person_saves(self, at: int, line: int, is_change: bool) -> None:
+        if found := self.names(are_there=True):
+            self.folder.look()
+            lines = (before := self.text(name := found[at % len(found)])).splitlines(keepends=True)
+            if is_change and line < len(lines) and "p" not in lines[line]:
+                lines[line] = f"{lines[line].strip()}+{self.token('p')}"
+            else:
+                lines.insert(line, self.token("p"))
+            self.folder.edit(name, before, "".join(lines))
+
+    @rule(is_restart=st.booleans())
+    def look(self, is_restart: bool) -> None:
+        if is_restart:
+            self.folder.reopen()
+        self.folder.look()
+
+    def write(self, writes: list[Write]) -> None:
+        """Write all of it or nothing, as the journal does for the parts of a renamed file."""
+        for write in writes:
+            self.folder.undoing.check(write)
+        for write in writes:
+            self.folder.undoing.write(write)
+
+    @rule(at=numbers, number=numbers, keeps=st.booleans(), is_whole=st.booleans())
+    def decide(self, at: int, number: int, keeps: bool, is_whole: bool) -> None:
+        self.folder.look()
+        if found := list(self.folder.listed()):
+            path = found[at % len(found)]
+            keys = [] if is_whole else self.folder.keys(path)
+            key = keys[number % len(keys)] if keys else ""
+            with contextlib.suppress(WriteRefusedError):
+                if keeps and key:
+                    self.folder.round.keep_change(path, key)
+                elif keeps:
+                    self.folder.round.keep_file(path)
+                else:
+                    self.write(writes := self.folder.undoing.plan(path, key))
+                    assert self.folder.undoing.finish(writes) == []
+
+    @rule()
+    def undo_all(self) -> None:
+        self.folder.look()
+        self.folder.undo_all()
+
+    @rule()
+    def take_back(self) -> None:
+        self.folder.look()
+        with contextlib.suppress(WriteRefusedError):
+            operation, writes = self.folder.undoing.plan_back()
+            self.write(writes)
+            assert self.folder.undoing.finish_back(operation, writes) == []
+
+    @invariant()
+    def every_line_of_the_persons_is_there(self) -> None:
+        if hasattr(self, "folder"):
+            text = "".join(map(self.text, self.names(are_there=True)))
+            assert self.mine <= {*text.replace("+", "\n").split("\n")}
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.base, ignore_errors=True)
+
+
+TestRenames = Renames.TestCase
+TestRenames.settings = settings(
+    max_examples=15,
+    stateful_step_count=14,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
