@@ -472,6 +472,7 @@ class RoundUndo:
             if operation.at in without:
                 continue
             try:
+                self._check_old_paths(operation)
                 wanted = self._wanted_back(operation)
                 with self.reading((each.path, each.after) for each in wanted):
                     writes = [write for each in wanted for write in self.writes_of(each)]
@@ -483,6 +484,13 @@ class RoundUndo:
                 return operation, sorted(writes, key=lambda write: write.content is not None)
             passed.append(changed[0])
         raise WriteRefusedError(passed[0] if passed else "nothing was decided")
+
+    def _check_old_paths(self, operation: Operation) -> None:
+        """Raise WriteRefusedError if the person has put a file where one had been that was renamed before it."""
+        old = {*operation.renamed.values(), *operation.parted.values()}
+        for save in self._state.saves[operation.saves :]:
+            if save.path in old and None in (save.before, save.after):
+                raise WriteRefusedError(f"{save.path} has changed since")
 
     def _wanted_back(self, operation: Operation) -> list[Difference]:
         """The files that an operation has changed, as they were before it. One that it has renamed is one."""

@@ -287,6 +287,24 @@ def test_an_undo_of_swapped_names_leaves_nothing_behind_for_later_saves(tmp_path
     assert folder.listed() == {}
 
 
+def test_no_keep_is_taken_back_after_the_person_has_put_a_file_at_the_old_path_of_a_renamed_one(tmp_path: Path):
+    """The text of the renamed one was nowhere then."""
+    folder = Folder(tmp_path)
+    other = LINES.replace("line", "other")
+    folder.write("a.py", LINES)
+    folder.write("b.py", other)
+    folder.round.begin()
+    for old, new in (("b.py", "c.py"), ("a.py", "b.py")):
+        (folder.path / old).rename(folder.path / new)
+        folder.look()
+    folder.round.keep_file("a.py")
+    folder.save("a.py", "mine\n")
+    with pytest.raises(WriteRefusedError, match=r"a\.py has changed since"):
+        folder.undoing.plan_back()
+    assert folder.undo_all() == []
+    assert [folder.read(name).decode() for name in ("a.py", "b.py")] == ["mine\n", LINES]
+
+
 class Renames(RuleBasedStateMachine):
     """An agent renames files, writes others, and takes no line of the person's away: each must stay on the disk."""
 
