@@ -198,9 +198,9 @@ class Round:
         self.recent.forget_old()
         found = self.objects.differences(before, self.state.now, renames=False)
         renamed = self._renamed(before, found)
-        by_person = {old for old, new in renamed.items() if self._rename(old, new)}
-        by_person |= {renamed[old] for old in by_person}
         sources = {new: next(each.before for each in found if each.path == old) for old, new in renamed.items()}
+        by_person = {old for old, new in renamed.items() if self._rename(old, new, sources[new])}
+        by_person |= {renamed[old] for old in by_person}
         in_base = self.objects.entries(self.state.base, [each.path for each in found])
         for each in found:
             if each.path in by_person:
@@ -241,7 +241,7 @@ class Round:
         alike = self.objects.differences(before, self.state.now)
         return {each.renamed_from: each.path for each in alike if each.renamed_from}
 
-    def _rename(self, old: str, new: str) -> bool:
+    def _rename(self, old: str, new: str, before: Entry | None) -> bool:
         """A file has another name: what is known of it is of that name by now. Returns whether the person did it.
 
         Then the baseline has the other name, too. So it has if an agent has created the file, whose name is its own.
@@ -269,6 +269,7 @@ class Round:
         if old in state.created:
             state.created.remove(old)
             state.created.add(new)
+        self._reline(new, self.objects.entry(state.base, state.renamed.get(new, new)), before)
         return is_persons
 
     def _part_renamed(self) -> None:
@@ -288,13 +289,17 @@ class Round:
                 state.parted[new] = state.renamed.pop(new)
             elif new in state.parted and not is_apart and old not in state.renamed.values():
                 state.renamed[new] = state.parted.pop(new)
-            self._reline(new, base.get(old if new in state.renamed else new))
+            ours = base.get(old if new in state.renamed else new)
+            self._reline(new, ours, self.objects.entry(state.now, new))
 
-    def _reline(self, path: str, ours: Entry | None) -> None:
+    def _reline(self, path: str, ours: Entry | None, disk: Entry | None) -> None:
         """What is known of the lines of a file that was renamed stays so with another baseline."""
-        known, disk = self.state.lines.get(path), self.objects.entry(self.state.now, path)
+        known = self.state.lines.get(path)
         if known and disk and known[:2] != ((blob := ours.blob if ours else ""), disk.blob):
-            weave = self._lines(path, ours, disk)
+            weave = self._lines(path, Entry("", known.before) if known.before else None, disk)
+            if weave and known.before != blob:
+                plain = self.weave(ours, disk)
+                weave = plain.marked(weave) if plain else None
             del self.state.lines[path]
             if weave:
                 self.state.lines[path] = KnownLines(blob, disk.blob, weave.ops)
@@ -322,7 +327,7 @@ class Round:
             if ours and self.objects.entry(state.now, new):
                 state.base = self.objects.with_entries(state.base, {new: ours})
                 self._keep_modes([new])
-                self._reline(new, ours)
+                self._reline(new, ours, self.objects.entry(state.now, new))
             for known in (state.renamed, state.parted):
                 known.pop(new, None)
 
@@ -509,19 +514,14 @@ class Round:
 
     def _lines(self, path: str, ours: Entry | None, disk: Entry | None) -> Weave | None:
         """The lines of a file with a baseline and a content on the disk, by what is known of them."""
-        known, blob = self.state.lines.get(path), disk.blob if disk else ""
-        is_other = known is not None and known.before != (ours.blob if ours else "")
-        if known is None or (is_other and path not in self.state.renamed | self.state.parted):
+        known = self.state.lines.get(path)
+        if known is None or known.before != (ours.blob if ours else ""):
             return self.weave(ours, disk)
-        before, after = (Entry("", each) if each else None for each in known[:2])
-        weave = self.weave(before, after, known.ops)
-        if known.after != blob:
-            data = self.objects.read([blob]).get(blob) if disk and is_text(disk) else None
-            weave = weave.written(data) if weave and (data is not None or disk is None) else None
-        if not is_other:
-            return weave
-        plain = self.weave(ours, disk)
-        return plain.marked(weave) if plain and weave else plain
+        if known.after == (disk.blob if disk else ""):
+            return self.weave(ours, disk, known.ops)
+        weave = self.weave(ours, Entry("", known.after) if known.after else None, known.ops)
+        data = self.objects.read([disk.blob]).get(disk.blob) if disk and is_text(disk) else None
+        return weave.written(data) if weave and (data is not None or disk is None) else None
 
     def written(
         self,

@@ -305,6 +305,17 @@ def test_no_keep_is_taken_back_after_the_person_has_put_a_file_at_the_old_path_o
     assert [folder.read(name).decode() for name in ("a.py", "b.py")] == ["mine\n", LINES]
 
 
+def test_a_file_that_an_agent_moves_to_where_another_one_was_keeps_the_line_of_both(moved: Folder):
+    moved.write("new.py", "agent\n")
+    moved.look()
+    moved.edit("new.py", "agent\n", "agent, mine\n")
+    (moved.path / "new.py").rename(moved.path / "a.py")
+    moved.look()
+    assert moved.undoing.protected() == ["a.py, line 1: “agent, mine”"]
+    assert moved.undo_all() == []
+    assert "agent, mine\n" in moved.read("a.py").decode()
+
+
 class Renames(RuleBasedStateMachine):
     """An agent renames files, writes others, and takes no line of the person's away: each must stay on the disk."""
 
