@@ -89,8 +89,8 @@ class Rival:
     port: int
     folder: str
     is_newer: bool
-    cli: str = ""
-    """The CLI that would have to choose; empty for one that takes the newest."""
+    family: CliFamily
+    """The CLIs that read it."""
 
 
 @dataclass(frozen=True, slots=True)

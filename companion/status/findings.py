@@ -62,6 +62,8 @@ class Finding:
 
     kind: Kind
     text: str
+    types: str = ""
+    """What the person types for that, if it is worth copying."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def _of_machine(facts: Facts) -> Iterator[Finding]:
     if facts.clis is not None and not facts.has_cli and not is_used:
         programs = " nor ".join(f"“{family.launch.key}”" for family in FAMILIES)
         text = f"No CLI is installed: neither {programs} is {on_the_path()}."
-        yield Finding("no cli", f"{text} Install one, for example with: {INSTALL}")
+        yield Finding("no cli", f"{text} Install one, for example with: {INSTALL}", INSTALL)
     if facts.clis is not None and facts.lacks_terminus and not is_used:
         text = "The package Terminus is not installed, or is disabled, so a CLI can't run in the editor."
         yield Finding("no terminus", f"{text} Install it: Package Control → Install Package.")
@@ -140,12 +142,16 @@ def _of_window(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
     for trouble in served.troubles:
         yield Finding("changes", trouble)
     for rival in served.rivals:
-        if rival.cli:
+        connect = rival.family.habits.connect
+        # Where the port is told by a variable, a newer file changes nothing: two of them are one too many.
+        if rival.family.own_variables:
             text = f"{rival.editor} (port {rival.port}) has a lock file for {rival.folder}, too ({rival.path})."
-            yield Finding("rival", f"{text} {rival.cli} does not choose by itself then: type “/ide” in it.")
+            text += f" {rival.family.name} does not choose by itself then: type “{connect}” in it."
+            yield Finding("rival", text, connect)
         elif rival.is_newer:
             text = f"{rival.editor} (port {rival.port}) has a newer lock file for {rival.folder}, which a CLI prefers."
-            yield Finding("rival", f"{text} Click into {window.title}, then start the CLI or type “/ide enable” in it.")
+            text += f" Click into {window.title}, then start the CLI or type “{connect}” in it."
+            yield Finding("rival", text, connect)
     yield from _of_terminals(window, facts)
 
 
@@ -239,13 +245,14 @@ def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
         text = f"{cli.name} has its IDE mode off (“ide.enabled” in {cli.settings_path}). {do}"
         if not cli.family.habits.yes_enables:
             text += " When it asks whether to connect, “Yes” does not help: it looks for an installer and stays off."
-        found.append(Finding("ide mode", text))
+        found.append(Finding("ide mode", text, cli.family.habits.connect))
     found += _wrong_port(cli, facts)
     if not found:
         connect = cli.family.habits.connect
         do = f"Type “{connect}” in it" if connect else "It tries again every few seconds"
         text = f"{cli.name} can reach this editor but is not connected. {do}"
-        found.append(Finding("not connected", f"{text}; if it still finds no editor, quit it and start it again."))
+        text += "; if it still finds no editor, quit it and start it again."
+        found.append(Finding("not connected", text, connect))
     return found
 
 
@@ -265,18 +272,10 @@ def _taken(cli: Cli, facts: Facts) -> Finding | None:
         for rival in served.rivals if served else ():
             if rival.port in (cli.running.ports or ()):
                 text = f"{cli.name} is connected to {rival.editor} (port {rival.port}), which has its folder open too."
-                return Finding("rival", f"{text} Click into {window.title}, then {_again(cli)}.")
+                habits = cli.family.habits
+                text += f" Click into {window.title}, then {habits.connect_anew}."
+                return Finding("rival", text, habits.connect)
     return None
-
-
-def _again(cli: Cli) -> str:
-    match cli.family.habits.connect:
-        case "":
-            return "quit the CLI and start it again"
-        case "/ide enable":
-            return "type “/ide disable” and “/ide enable” in the CLI"
-        case connect:
-            return f"type “{connect}” in the CLI"
 
 
 def _wrong_port(cli: Cli, facts: Facts) -> Iterator[Finding]:
@@ -300,12 +299,13 @@ def _approval(cli: Cli) -> Iterator[Finding]:
             f"{cli.name} was started in the approval mode “{mode}” ({why}), which changes files without a diff. "
             f"To be asked, {habits.to_be_asked}"
         )
-        if habits.mode_option:
+        option = f"{habits.mode_option} default" if habits.mode_option else ""
+        if option:
             text += (
-                f" or start it with “{habits.mode_option} default”; "
+                f" or start it with “{option}”; "
                 f"“{habits.approval_setting}”: “default” in {cli.settings_path} sets it for good"
             )
-        yield Finding("approval", f"{text}.")
+        yield Finding("approval", f"{text}.", option)
 
 
 def _ignored(window: ShownWindow) -> Finding:

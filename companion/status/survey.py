@@ -59,8 +59,6 @@ def rivals(folders: Sequence[str], port: int, ours: Sequence[int]) -> tuple[Riva
 
 
 def _rivals(family: CliFamily, folder: Path, folders: Sequence[str], port: int, ours: Sequence[int]) -> Iterator[Rival]:
-    # Where the port is told by a variable, a newer file changes nothing: two of them are one too many.
-    cli = family.name if family.own_variables else ""
     own = _modified(folder / f"{port}.lock")
     for path in _lock_files(folder):
         body, modified = read_own(path) or {}, _modified(path)
@@ -73,7 +71,7 @@ def _rivals(family: CliFamily, folder: Path, folders: Sequence[str], port: int, 
         is_newer = own is None or modified > own
         workspace = body.get("workspacePath") or json.dumps(body.get("workspaceFolders", ""))
         for one in _shared(str(workspace), folders):
-            yield Rival(editor, str(path), int(path.stem), one, is_newer, cli)
+            yield Rival(editor, str(path), int(path.stem), one, is_newer, family)
 
 
 def clis(families: Sequence[CliFamily] = FAMILIES) -> tuple[Cli, ...]:

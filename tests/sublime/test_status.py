@@ -338,11 +338,12 @@ class TestLiveReport(CompanionCase):
 
     def test_the_commands_of_a_cli_are_copied(self) -> None:
         module, finding = loaded("sublime_text.status.live"), loaded("status.findings").Finding
-        for kind, text in (("not connected", "/ide enable"), ("approval", "--approval-mode default")):
-            module.remedies(finding(kind, "…"))[0].apply(self.window)
+        for kind, text in (("not connected", "/ide"), ("approval", "--permission-mode default")):
+            module.remedies(finding(kind, "…", text))[0].apply(self.window)
             self.assertEqual(sublime.get_clipboard(), text)
             self.assertTrue(self.screen.said(text, "was copied"))
         self.assertEqual(module.remedies(finding("hidden", "…")), ())
+        self.assertEqual([each.caption for each in module.remedies(finding("rival", "…"))], ["Show Terminal"])
 
     def test_a_closed_report_ends(self) -> Steps:
         yield from self.open()

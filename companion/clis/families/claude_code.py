@@ -46,6 +46,7 @@ CLAUDE_CODE = CliFamily(
         yes_enables=True,
         mode_option="--permission-mode",
         connect="/ide",
+        connect_anew="type “/ide” in the CLI",
         tells="/ide",
         looks_again=True,
     ),

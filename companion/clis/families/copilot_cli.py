@@ -56,6 +56,7 @@ COPILOT_CLI = CliFamily(
         mode_option="",
         to_be_asked="start it without that option",
         connect="/ide",
+        connect_anew="type “/ide” in the CLI",
         tells="/ide",
         looks_again=True,
     ),

@@ -125,6 +125,8 @@ class Habits:
     """That of a project, in the project; empty if it is in the folder of the same name there."""
     connect: str = "/ide enable"
     """What the person types into it to have it connect; empty if it tries that again by itself."""
+    connect_anew: str = "type “/ide disable” and “/ide enable” in the CLI"
+    """What they do to have it leave the editor that it is connected to for another one, in an imperative."""
     tells: str = "/ide status"
     """What they type to learn whether it is connected."""
     looks_again: bool = False

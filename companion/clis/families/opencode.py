@@ -31,6 +31,7 @@ OPENCODE = CliFamily(
         settings="opencode.json",
         project_settings="opencode.json",
         connect="",
+        connect_anew="quit the CLI and start it again",
         tells="/status",
         looks_again=True,
     ),

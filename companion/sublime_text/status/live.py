@@ -8,7 +8,7 @@ from typing import NamedTuple
 import sublime
 
 from ...status.facts import Facts
-from ...status.findings import INSTALL, Finding, Kind, findings
+from ...status.findings import Finding, Kind, findings
 from ...status.report import report
 from ...visible import ShownText
 from ..minihtml import safe
@@ -34,7 +34,8 @@ class Remedy(NamedTuple):
 
 def remedies(finding: Finding) -> tuple[Remedy, ...]:
     """The remedies of a finding; none if the person has to do it elsewhere."""
-    return _REMEDIES.get(finding.kind, ())
+    copies = (_copy(finding.types),) if finding.types else ()
+    return (*copies, *_REMEDIES.get(finding.kind, ()))
 
 
 def _copy(text: str) -> Remedy:
@@ -51,7 +52,6 @@ def _command(caption: str, name: str, args: dict[str, object] | None = None) -> 
 
 WITH_THE_REPORT = (_command("Copy Report", "qwen_companion_copy_report"),)
 """What can be done with every report."""
-_ENABLE = _copy("/ide enable")
 _TERMINAL = _command("Show Terminal", "qwen_companion_show_terminal")
 _ENVIRONMENT = _command("Copy Terminal Environment…", "qwen_companion_copy_environment")
 _FOLDER = _command("Add Folder to Project…", "prompt_add_folder")
@@ -61,16 +61,15 @@ _REMEDIES: dict[Kind, tuple[Remedy, ...]] = {
     "chat": (_command("Go to the Chat", "qwen_companion_chat"),),
     "ignored": (_command("Edit Project", "open_file", {"file": "${project}"}),),
     "no folder": (_FOLDER,),
-    "no cli": (_copy(INSTALL),),
     "elsewhere": (_FOLDER,),
     "above": (_TERMINAL,),
     "before": (_TERMINAL,),
-    "ide mode": (_ENABLE, _TERMINAL),
-    "not connected": (_ENABLE, _TERMINAL),
-    "rival": (_ENABLE, _TERMINAL),
+    "ide mode": (_TERMINAL,),
+    "not connected": (_TERMINAL,),
+    "rival": (_TERMINAL,),
     "old port": (_TERMINAL, _ENVIRONMENT),
     "variables": (_ENVIRONMENT,),
-    "approval": (_copy("--approval-mode default"), _TERMINAL),
+    "approval": (_TERMINAL,),
     "transcripts": (_command("Read Transcripts…", "qwen_companion_read_transcripts"),),
     "remote": (_command("Connect a CLI Elsewhere…", "qwen_companion_connect_elsewhere"),),
 }

@@ -80,6 +80,7 @@ def test_a_machine_without_a_cli_is_told_how_to_install_one():
         "No CLI is installed: neither “qwen” nor “gemini” nor “claude” nor “copilot” nor “opencode” is on the PATH of "
         "your login shell or of Sublime Text. "
         "Install one, for example with: npm install -g @qwen-code/qwen-code",
+        "npm install -g @qwen-code/qwen-code",
     )
     assert "Nothing is wrong" not in report(found)
     assert findings(facts(cli(ports=frozenset({PORT})), has_cli=False)) == []
@@ -290,6 +291,7 @@ def test_an_approval_mode_that_never_asks(changes: dict[str, Any], mode: str):
     assert f"“{mode}”" in finding.text
     assert "Shift+Tab" in finding.text
     assert "--approval-mode default" in finding.text
+    assert finding.types == "--approval-mode default"
 
 
 @pytest.mark.parametrize(
@@ -305,6 +307,7 @@ def test_a_cli_that_looks_again_is_told_no_earlier_start(family: CliFamily, do: 
     finding = only(facts(cli(family, started=START - 9, ide_mode=None, approval=approval)))
     assert finding.kind == "not connected"
     assert f"is not connected. {do}; if it still finds no editor" in finding.text
+    assert finding.types == family.habits.connect
 
 
 @pytest.mark.parametrize(("family", "tells"), [(CLAUDE_CODE, "/ide"), (COPILOT_CLI, "/ide"), (OPENCODE, "/status")])
@@ -315,13 +318,18 @@ def test_a_cli_whose_folder_cannot_be_seen_says_itself_whether_it_is_connected(f
 
 @pytest.mark.parametrize(
     ("family", "do"),
-    [(CLAUDE_CODE, "type “/ide” in the CLI"), (OPENCODE, "quit the CLI and start it again")],
+    [
+        (GEMINI_CLI, "type “/ide disable” and “/ide enable” in the CLI"),
+        (CLAUDE_CODE, "type “/ide” in the CLI"),
+        (COPILOT_CLI, "type “/ide” in the CLI"),
+        (OPENCODE, "quit the CLI and start it again"),
+    ],
 )
-def test_such_a_cli_that_another_editor_has(family: CliFamily, do: str):
-    rival = Rival("VS Code", "/home/ada/.claude/ide/9.lock", 9, "/srv/app", is_newer=False)
+def test_each_cli_that_another_editor_has_is_told_its_own_way_back(family: CliFamily, do: str):
+    rival = Rival("VS Code", "/home/ada/.claude/ide/9.lock", 9, "/srv/app", is_newer=False, family=CLAUDE_CODE)
     served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=(rival,))
     approval = next(iter(family.habits.asking_modes))
-    finding = only(facts(cli(family, ports=frozenset({9}), approval=approval), served=served))
+    [finding] = verdicts(facts(cli(family, ports=frozenset({9}), approval=approval), served=served))[0].findings
     assert finding.text.endswith(f"Click into Window 1, then {do}.")
 
 
@@ -417,7 +425,7 @@ def test_a_discovery_folder_that_is_not_ours():
 
 
 def test_another_editor_with_a_newer_lock_file():
-    newer = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/srv/app", is_newer=True)
+    newer = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/srv/app", is_newer=True, family=QWEN_CODE)
     rivals = (newer, replace(newer, is_newer=False))
     served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=rivals)
     finding = only(facts(served=served))
@@ -428,16 +436,17 @@ def test_another_editor_with_a_newer_lock_file():
 
 def test_another_package_that_claims_the_folder_for_claude_code():
     path = "/home/ada/.claude/ide/9.lock"
-    rival = Rival("Sublime Text", path, 9, "/srv/app", is_newer=False, cli="Claude Code")
+    rival = Rival("Sublime Text", path, 9, "/srv/app", is_newer=False, family=CLAUDE_CODE)
     served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=(rival,))
     finding = only(facts(served=served))
     assert finding.kind == "rival"
     assert f"Sublime Text (port 9) has a lock file for /srv/app, too ({path})" in finding.text
     assert "type “/ide” in it" in finding.text
+    assert finding.types == "/ide"
 
 
 def test_a_cli_that_another_editor_has():
-    rival = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/srv/app", is_newer=False)
+    rival = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/srv/app", is_newer=False, family=QWEN_CODE)
     served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=(rival,))
     other = facts(cli(ports=frozenset({9})), served=served)
     windows = (ShownWindow(WindowId(2), "Window 2", ("/x",)), *other.windows)

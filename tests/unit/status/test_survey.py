@@ -439,7 +439,7 @@ def test_another_editor_on_the_same_folder(running: Running, look: Look, lock_fo
     now = time.time()
     os.utime(path, (now + 60, now + 60))
     [rival] = look()[1].served[WindowId(1)].rivals
-    assert rival == Rival("VS Code", str(path), 9, str(project), is_newer=True)
+    assert rival == Rival("VS Code", str(path), 9, str(project), is_newer=True, family=QWEN_CODE)
 
     os.utime(lock_folder / f"{running.lock()['port']}.lock", (now + 120, now + 120))
     write(lock_folder / "10.lock", {**theirs, "workspacePath": json.dumps(["/x", str(project)]), "ideInfo": None})
@@ -520,4 +520,4 @@ def test_another_package_that_claims_the_folder_for_claude_code_is_found(home: P
     (folder / "8.lock").write_text(json.dumps(body))
     (folder / "7.lock").write_text(json.dumps({**body, "workspaceFolders": {"a": 1}}))
     [rival] = survey.rivals([str(project)], 8, [8])
-    assert (rival.editor, rival.port, rival.cli) == ("Sublime Text", 9, "Claude Code")
+    assert (rival.editor, rival.port, rival.family) == ("Sublime Text", 9, CLAUDE_CODE)
