@@ -189,7 +189,7 @@ class CopilotTools:
         closed = session.calls[_call_of(tab)] = asyncio.Event()
         asking = Asking(session, is_model=False)
         title = self._offer.endpoint.titles.get(session.known_as, "")
-        review = self._offer.reviews.open(asking, path, given.new_file_contents, title=title)
+        review = self._offer.reviews.open(asking, path, given.new_file_contents, title=title, connected=session.since)
         closing = asyncio.ensure_future(closed.wait())
         try:
             await asyncio.wait((asking.outcome, closing), return_when=asyncio.FIRST_COMPLETED)

@@ -8,6 +8,7 @@ import socket
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -271,6 +272,18 @@ def test_an_accepted_diff_is_the_answer_of_its_call(running: Running, connect: C
     assert (answer["result"], answer["trigger"], answer["tab_name"]) == ("SAVED", "accepted_via_button", "a tab")
     Path(path).write_text("new\n")  # as the CLI does
     stream.close()
+
+
+def test_a_diff_knows_since_when_its_cli_is_connected(running: Running, connect: Connect, path: str):
+    """What was written into its transcript before is no reason for it."""
+    before = time.time()
+    cli = connect(running)
+    after = time.time()
+    answers = cli.propose(path, "new\n")
+    review = the_diff(running)
+    assert before <= review.connected <= after
+    running.do(lambda companion: companion.reviews.reject(review.number))
+    until(lambda: answers)
 
 
 def test_what_the_person_has_edited_is_written_over_what_the_cli_writes(running: Running, connect: Connect, path: str):
