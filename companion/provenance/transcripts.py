@@ -44,6 +44,8 @@ MOST_PARTS = 200_000
 MOST_FILES = 4
 """Transcripts of one CLI in one folder: the newest."""
 MOST_FOLDERS = 500
+MOST_SESSIONS = 50
+"""Folders of a CLI that has one for each session: those that were begun or resumed last."""
 LATE = 5_000_000_000
 """Nanoseconds by which a transcript may be late, or a clock be ahead of another one."""
 RECENT = 600.0
@@ -58,12 +60,13 @@ _VERSION = re.compile(r"[\w.+-]{1,40}")
 _LONGEST = 64 * 1024
 """Characters of a prompt that are kept."""
 
-Kind = Literal["qwen", "gemini", "claude", "codex"]
+Kind = Literal["qwen", "gemini", "claude", "codex", "copilot"]
 KINDS: Mapping[Kind, str] = {
     "qwen": "Qwen Code",
     "gemini": "Gemini CLI",
     "claude": "Claude Code",
     "codex": "Codex",
+    "copilot": "Copilot CLI",
 }
 Object = Mapping[str, Any]
 Reader = tuple[Kind, WindowId]
@@ -391,6 +394,53 @@ def _codex(talk: _Conversation, line: Object) -> None:
             pass
 
 
+def _copilot(talk: _Conversation, line: Object) -> None:
+    """Copilot CLI 1.0.102: events of a session, which has its sub-agents' among them."""
+    data = _object(line.get("data"))
+    if line.get("agentId"):  # of a sub-agent
+        return
+    # Once an answer is through, something other than the person may begin the next one, and no line says who has.
+    is_over = bool(talk.turns) and talk.turns[-1].is_over
+    match line.get("type"):
+        case "session.start" if not data.get("detachedFromSpawningParentSessionId"):
+            talk.session, talk.cwd = _text(data.get("sessionId")), _text(_object(data.get("context")).get("cwd"))
+            talk.model = _text(data.get("selectedModel"))
+        case "session.resume" | "session.context_changed" if talk.session:
+            talk.cwd = _text(_object(data.get("context", data)).get("cwd")) or talk.cwd
+        case "user.message" if _text(data.get("content")).strip() and not _is_copilots_own(data):
+            talk.asks(_text(line.get("id")), _text(data.get("content")), line.get("timestamp"))
+        case "user.message":  # another agent, the autopilot that goes on, a picture alone
+            talk.begins(is_theirs=False)
+        case "system.notification" | "assistant.turn_start" if is_over:
+            talk.begins(is_theirs=False)
+        case "abort" | "session.shutdown":  # what was called has no result then
+            talk.over()
+            talk.skips()
+        case "assistant.message":
+            _copilots_words(talk, data)
+        case "tool.execution_complete":
+            ends = talk.done if data.get("success") is True else talk.failed
+            ends(_text(data.get("toolCallId")))
+        case _:
+            pass
+
+
+def _is_copilots_own(data: Object) -> bool:
+    return bool(data.get("source") or data.get("isAutopilotContinuation"))
+
+
+def _copilots_words(talk: _Conversation, data: Object) -> None:
+    """What Copilot CLI says, and the tools that it is about to call."""
+    talk.model = _text(data.get("model")) or talk.model
+    talk.says(_text(data.get("reasoningText")))
+    talk.says(_text(data.get("content")))
+    requests = [_object(each) for each in _list(data.get("toolRequests"))]
+    for each in requests:
+        talk.calls(_text(each.get("toolCallId")), _text(each.get("name")), each.get("arguments"))
+    if not requests:
+        talk.over()
+
+
 def _joined(content: object) -> str:
     return "\n".join(_text(_object(part).get("text")) for part in _list(content))
 
@@ -408,6 +458,8 @@ def _is_beside(kind: Kind, line: Object) -> bool:
         case "codex":
             inner = _text(_object(line.get("payload")).get("type"))
             return what in _CODEXS_OWN or (what in {"event_msg", "response_item"} and inner in _CODEXS_ITEMS)
+        case "copilot":
+            return bool(line.get("agentId")) or what in _COPILOTS_OWN or what.partition(".")[0] in _COPILOTS_ROOMS
 
 
 _CLAUDES_OWN = {
@@ -421,12 +473,23 @@ _CODEXS_ITEMS = {
     "item_completed", "local_shell_call", "message", "reasoning", "task_complete", "task_started",
     "thread_settings_applied", "token_count", "turn_aborted", "web_search_call",
 }  # fmt: skip
+_COPILOTS_OWN = {
+    "abort", "assistant.idle", "assistant.intent", "assistant.reasoning", "assistant.turn_end", "assistant.turn_start",
+    "assistant.usage", "tool.execution_start", "tool.user_requested",
+}  # fmt: skip
+_COPILOTS_ROOMS = {
+    "command", "elicitation", "exit_plan_mode", "external_tool", "hook", "mcp", "model", "permission", "session",
+    "skill", "subagent", "system", "user_input",
+}  # fmt: skip
 _READERS: Mapping[Kind, Callable[[_Conversation, Object], None]] = {
     "qwen": _qwen,
     "gemini": _gemini,
     "claude": _claude,
     "codex": _codex,
+    "copilot": _copilot,
 }
+_ENDS: Mapping[Kind, tuple[str, ...]] = {"gemini": (".jsonl", ".json"), "copilot": ("events.jsonl",)}
+"""How the names of transcripts end, if not as those of the others."""
 
 
 _HUNK = re.compile(r"^@@.*\n", re.MULTILINE)
@@ -518,7 +581,8 @@ class CliTranscript:
         before = self.talk.taken
         with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError):  # another form than was expected
             _READERS[self.kind](self.talk, line)
-        for said in (line.get("version"), _object(line.get("payload")).get("cli_version")):
+        data, payload = _object(line.get("data")), _object(line.get("payload"))
+        for said in (line.get("version"), payload.get("cli_version"), data.get("copilotVersion")):
             if isinstance(said, str) and _VERSION.fullmatch(said):
                 self.version = said
         if self.talk.taken != before:
@@ -642,7 +706,7 @@ def _found(
     for base, below, folder in _places(kind, folders, environment):
         with contextlib.suppress(OSError), os.scandir(os.path.join(base, below)) as entries:
             for entry in entries:
-                if entry.name.endswith((".jsonl", ".json")) and entry.is_file(follow_symlinks=False):
+                if entry.name.endswith(_ENDS.get(kind, (".jsonl",))) and entry.is_file(follow_symlinks=False):
                     at = entry.stat(follow_symlinks=False).st_mtime
                     if at >= since:
                         candidates.append((at, base, os.path.join(below, entry.name), folder))
@@ -671,12 +735,11 @@ def _places(kind: Kind, folders: Sequence[str], environment: Mapping[str, str]) 
                     yield base, os.path.join(below, "chats"), folder
         case "codex":
             base = environment.get("CODEX_HOME") or os.path.join(home, ".codex")
-            days: list[str] = []
-            for year in sorted(_listed(os.path.join(base, "sessions")))[-1:]:
-                for month in sorted(_listed(os.path.join(base, "sessions", year)))[-1:]:
-                    named = sorted(_listed(os.path.join(base, "sessions", year, month)))[-2:]
-                    days += [os.path.join("sessions", year, month, day) for day in named]
-            yield from ((base, day, "") for day in days)
+            yield from ((base, day, "") for day in _days(base))
+        case "copilot":
+            base = environment.get("COPILOT_HOME") or os.path.join(home, ".copilot")
+            sessions = _newest(os.path.join(base, "session-state"))
+            yield from ((base, os.path.join("session-state", name), "") for name in sessions)
 
 
 def _named(base: str, folders: Sequence[str]) -> list[str]:
@@ -690,6 +753,22 @@ def _named(base: str, folders: Sequence[str]) -> list[str]:
 def _listed(folder: str) -> list[str]:
     with contextlib.suppress(OSError):
         return os.listdir(folder)[:MOST_FOLDERS]
+    return []
+
+
+def _days(base: str) -> Iterator[str]:
+    """The folders of the last two days of Codex."""
+    for year in sorted(_listed(os.path.join(base, "sessions")))[-1:]:
+        for month in sorted(_listed(os.path.join(base, "sessions", year)))[-1:]:
+            named = sorted(_listed(os.path.join(base, "sessions", year, month)))[-2:]
+            yield from (os.path.join("sessions", year, month, day) for day in named)
+
+
+def _newest(folder: str) -> list[str]:
+    """The names in a folder in which something was made last; a session makes a file when it begins."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        dated = [(entry.stat(follow_symlinks=False).st_mtime, entry.name) for entry in entries]
+        return [name for _, name in sorted(dated)[-MOST_SESSIONS:]]
     return []
 
 

@@ -146,7 +146,11 @@ class QwenCompanionReadTranscriptsCommand(sublime_plugin.WindowCommand):
         choices: list[PanelItem] = [
             (caption, details, partial(self._answer, may=may)) for may, (caption, details) in TRANSCRIPTS.items()
         ]
-        choose(self.window, choices, "The transcripts of Qwen Code, Gemini CLI, Claude Code and Codex in terminals")
+        choose(
+            self.window,
+            choices,
+            "The transcripts of Qwen Code, Gemini CLI, Claude Code, Codex and Copilot CLI in terminals",
+        )
 
     def _answer(self, *, may: bool) -> None:
         if adapter := package.adapter():

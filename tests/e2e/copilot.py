@@ -41,6 +41,9 @@ class Copilot(Cli):
         """Wait until it takes a prompt."""
         self.terminal.wait_text(READY, START)
 
+    def wait_connected(self) -> None:
+        """It connects by itself a moment later, and nothing on its screen stays to say so: the editor's status does."""
+
     def idle(self) -> bool:
         """Whether it takes a prompt."""
         text = self.terminal.text()

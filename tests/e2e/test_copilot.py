@@ -31,3 +31,19 @@ def test_in_a_folder_below_it_connects_with_its_command(place: CopilotPlace) -> 
     time.sleep(1)
     cli.terminal.press("\r")
     place.wait_connected()
+
+
+def test_why_it_proposes_a_change_is_what_it_has_said_before(place: CopilotPlace) -> None:
+    place.home.answer_transcripts(may=True)
+    place.model.explains = True
+    cli = place.run()
+    script = cli.ask_to_edit(place.path, '"hi"', '"hello"')
+    proposal = place.editor.wait_diff(place.path)
+
+    def is_said() -> bool:
+        place.editor.do("command", name="qwen_companion_why", view=proposal["id"])
+        return script.said(1) in str(place.editor.view(proposal["id"]).get("popup"))
+
+    place.editor.wait("reason", is_said)
+    place.editor.accept(proposal)
+    cli.wait_done(script)

@@ -14,6 +14,7 @@ from ..agents.published import codex_edit, codex_write
 from .claude import Claude
 from .cli import STEP
 from .codex import Codex
+from .copilot import Copilot
 from .gemini import Gemini
 from .model import Call, Model
 from .qwen import Home, Qwen
@@ -45,6 +46,18 @@ def claude_write(path: str, content: str) -> Call:
     return Call("Write", {"file_path": path, "content": content})
 
 
+def copilot_read(path: str) -> Call:
+    return Call("view", {"path": path})
+
+
+def copilot_edit(path: str, old: str, new: str) -> Call:
+    return Call("edit", {"path": path, "old_str": old, "new_str": new})
+
+
+def copilot_write(path: str, content: str) -> Call:
+    return Call("create", {"path": path, "file_text": content})
+
+
 def claude(home: Home, model: Model) -> Claude:
     """Claude Code as *Run Claude Code* starts it: its terminal names the window's port."""
     end = time.monotonic() + STEP
@@ -73,6 +86,10 @@ KINDS = {
     "Claude Code": Kind(
         claude,
         CliTools(claude_read, claude_edit, claude_write),
+    ),
+    "Copilot CLI": Kind(
+        lambda home, model: Copilot(home, model, options=["--allow-all-tools", "--allow-all-paths"]),
+        CliTools(copilot_read, copilot_edit, copilot_write),
     ),
     "Codex": Kind(Codex, CliTools(None, codex_edit, codex_write)),
 }

@@ -100,7 +100,7 @@ class Terminal:
         """Why something is proposed, by its number."""
         explain = self.explained.__setitem__
         self.reasons = Provenance(self.looks, told, self._background, self.screen, explain, stores)
-        names = ("QWEN_RUNTIME_DIR", "GEMINI_CLI_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME")
+        names = ("QWEN_RUNTIME_DIR", "GEMINI_CLI_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME")
         self.reasons._transcripts = Transcripts(stores, dict.fromkeys(names, str(self.home)))
         if self.answer is not None:
             self.reasons._transcripts.keep_answer(may=self.answer)
@@ -114,11 +114,12 @@ class Terminal:
             "gemini": self.home / ".gemini" / "tmp" / "project" / "chats",
             "claude": self.home / "projects" / encoded,
             "codex": self.home / "sessions" / "2026" / "11" / "26",
+            "copilot": self.home / "session-state" / name,
         }[self.kind]
         place.mkdir(parents=True, exist_ok=True)
         if self.kind == "gemini":
             (place.parent / ".project_root").write_text(str(self.folder))
-        return place / f"{name}.jsonl"
+        return place / ("events.jsonl" if self.kind == "copilot" else f"{name}.jsonl")
 
     def _background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)
@@ -200,6 +201,7 @@ def written(line: Object, folder: Path) -> Iterator[tuple[str, str]]:
         if new is None:
             new = result["originalFile"].replace(result["oldString"], result["newString"])
         yield Path(result["filePath"]).name, new
+    yield from _by_copilot(line, folder)
     for path, change in line.get("payload", {}).get("item", {}).get("changes", {}).items():  # of Codex
         if change["type"] == "add":
             yield Path(path).name, change["content"]
@@ -211,3 +213,14 @@ def written(line: Object, folder: Path) -> Iterator[tuple[str, str]]:
             old, new = ("".join(each[1:] for each in lines if each[0] in kinds) for kinds in (" -", " +"))
             text = text.replace(old, new)
         yield Path(path).name, text
+
+
+def _by_copilot(line: Object, folder: Path) -> Iterator[tuple[str, str]]:
+    if line.get("type") != "tool.execution_start":
+        return
+    call = line["data"]["arguments"]
+    if "file_text" in call:
+        yield Path(call["path"]).name, call["file_text"]
+    elif "new_str" in call:
+        name = Path(call["path"]).name
+        yield name, (folder / name).read_text().replace(call["old_str"], call["new_str"])

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ RECORDED = {
     "gemini": "gemini-0.61.0.jsonl",
     "claude": "claude-2.1.318.jsonl",
     "codex": "codex-0.166.0.jsonl",
+    "copilot": "copilot-1.0.102.jsonl",
 }
 
 
@@ -72,9 +74,9 @@ async def test_each_change_of_a_real_cli_leads_to_its_own_prompt_and_sentence(tm
     assert await terminal.why("def total") == [(three, "Reason 1 of task 3.")]
     for words in ("PRICES = {", "amount = 0.0", "for title", "amount +="):
         assert await terminal.why(words) == [("", "")]
-    agent = {"qwen": "Qwen Code", "gemini": "Gemini CLI", "claude": "Claude Code", "codex": "Codex"}[kind]
+    agent: Any = transcripts.KINDS
     began = [event for event in terminal.looks.events if event[0] == "began"]
-    assert began == [("began", agent, each) for each in (one, two, three)]
+    assert began == [("began", agent[kind], each) for each in (one, two, three)]
     assert terminal.looks.events.count(("ended",)) == 3
 
 
@@ -116,6 +118,93 @@ async def test_what_the_person_says_while_claude_code_works_is_a_prompt_in_each_
     assert await terminal.why("amount = 0.00") == expected
 
 
+async def test_of_what_copilot_writes_down_only_what_the_person_has_said_is_a_prompt(tmp_path: Path) -> None:
+    """Not the end of a command in the background, nor what a sub-agent is asked."""
+    terminal = await ready(tmp_path, "copilot")
+    await terminal.play(terminal.recorded(RECORDED["copilot"]))
+    terminal.looks.events.clear()
+    await terminal.play(terminal.recorded("copilot-1.0.102-more.jsonl"))
+    prompts = [event[2] for event in terminal.looks.events if event[0] == "began"]
+    assert prompts == [
+        "Slowly (task #4)", "No, use cents", "Delegate (task #6)", "Stop it (task #7)",
+        "After the interruption (task #8)",
+    ]  # fmt: skip
+    assert await terminal.why("amount = 0.00") == [("No, use cents", "Reason 1 of task 4.")]
+    assert await terminal.why("a_line", "sub.py") == [("", "")]
+    assert await terminal.why("a_line", "main.py") == [("Delegate (task #6)", "Reason 1 of task 6.")]
+    assert await terminal.why("In the order") == [("After the interruption (task #8)", "Reason 0 of task 8.")]
+    assert terminal.reasons.strange == ()
+
+
+OTHERS: list[tuple[str, Object, Object]] = [
+    ("system.notification", {"content": "<system_notification>"}, {}),
+    ("assistant.turn_start", {"turnId": "1"}, {}),
+    ("user.message", {"content": "Go on", "isAutopilotContinuation": True}, {}),
+    ("user.message", {"content": "Do it", "source": "agent-a"}, {}),
+    ("user.message", {"content": " ", "attachments": [{"type": "file"}]}, {}),
+    ("subagent.started", {"agentName": "a"}, {"agentId": "a"}),
+]
+
+
+@pytest.mark.parametrize(("what", "data", "more"), OTHERS)
+async def test_what_somebody_else_begins_in_copilot_has_no_prompt_until_the_person_asks_again(
+    tmp_path: Path, what: str, data: Object, more: Object
+) -> None:
+    terminal = await ready(tmp_path, "copilot")
+    path, number = terminal.folder / "shop.py", 0
+
+    def event(what: str, data: Object, **more: str) -> Object:
+        nonlocal number
+        number += 1
+        return dated({"type": what, "data": data, "id": f"e{number}", "timestamp": "", **more})
+
+    def wrote(name: str, **more: str) -> Iterator[Object]:
+        call = {"path": str(path), "old_str": "    return amount\n", "new_str": f"    {name} = 1\n    return amount\n"}
+        requests = [{"toolCallId": name, "name": "edit", "arguments": call}]
+        yield event("assistant.message", {"content": f"For {name}.", "toolRequests": requests}, **more)
+        yield event("tool.execution_start", {"toolCallId": name, "arguments": call}, **more)
+        yield event("tool.execution_complete", {"toolCallId": name, "success": True}, **more)
+        yield event("assistant.message", {"content": "Done.", "toolRequests": []}, **more)
+
+    start = {"sessionId": "s", "context": {"cwd": str(terminal.folder)}}
+    lines = [event("session.start", start), event("user.message", {"content": "Write it"}), *wrote("the_first_line")]
+    lines += [event(what, data, **more), *wrote("the_line_of_another", **more)]
+    lines += [event("user.message", {"content": "Go on, then"}), *wrote("the_last_line")]
+    await terminal.play(iter(lines))
+    assert await terminal.why("the_first_line") == [("Write it", "For the_first_line.")]
+    assert await terminal.why("the_line_of_another") == [("", "")]
+    assert await terminal.why("the_last_line") == [("Go on, then", "For the_last_line.")]
+
+
+async def test_a_session_of_copilot_that_its_own_process_began_says_nothing(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path, "copilot")
+    [start, *lines] = terminal.recorded(RECORDED["copilot"])
+    start["data"]["detachedFromSpawningParentSessionId"] = "s"
+    await terminal.play(iter([start, *lines]))
+    assert (terminal.looks.events, await terminal.why("raise ValueError")) == ([], [("", "")])
+
+
+async def test_of_a_session_of_copilot_no_file_but_its_events_is_read(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path, "copilot")
+    other = terminal.transcript.with_name("others.jsonl")
+    for line in terminal.recorded(RECORDED["copilot"]):
+        terminal.say(line, other)
+    await terminal.look(3)
+    assert terminal.looks.events == []
+
+
+async def test_of_many_sessions_of_copilot_the_newest_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcripts, "MOST_SESSIONS", 2)
+    terminal = await ready(tmp_path, "copilot")
+    for number in range(5):
+        folder = terminal.transcript_of(f"earlier-{number}").parent
+        os.utime(folder, (number, number))
+    await terminal.play(terminal.recorded(RECORDED["copilot"]))
+    assert await terminal.why("raise ValueError") == [
+        ("Refuse titles that we do not sell (task #1)", "Reason 1 of task 1.")
+    ]
+
+
 @pytest.mark.parametrize("change", [("turn_trigger", "user", "agent"), ("thread_source", "user", "subagent")])
 async def test_what_a_sub_agent_of_codex_is_asked_is_no_prompt(tmp_path: Path, change: tuple[str, str, str]) -> None:
     name, old, new = change
@@ -126,7 +215,9 @@ async def test_what_a_sub_agent_of_codex_is_asked_is_no_prompt(tmp_path: Path, c
     assert (terminal.looks.events, await terminal.why("raise ValueError")) == ([], [("", "")])
 
 
-@pytest.mark.parametrize(("kind", "before"), [("claude", '"origin"'), ("codex", '"item_completed"')])
+@pytest.mark.parametrize(
+    ("kind", "before"), [("claude", '"origin"'), ("codex", '"item_completed"'), ("copilot", '"user.message"')]
+)
 async def test_a_transcript_of_a_version_that_says_it_otherwise_is_named(
     tmp_path: Path, kind: Any, before: str
 ) -> None:
@@ -134,7 +225,10 @@ async def test_a_transcript_of_a_version_that_says_it_otherwise_is_named(
     lines = [json.dumps(line) for line in terminal.recorded(RECORDED[kind])]
     await terminal.play(json.loads(line.replace(before, '"otherwise"')) for line in lines)
     [strange] = terminal.reasons.strange
-    assert (strange.version, terminal.looks.events) == ({"claude": "2.1.318", "codex": "0.166.0"}[kind], [])
+    assert (strange.version, terminal.looks.events) == (
+        {"claude": "2.1.318", "codex": "0.166.0", "copilot": "1.0.102"}[kind],
+        [],
+    )
 
 
 async def test_what_was_there_before_anybody_looked_says_nothing(tmp_path: Path) -> None:
@@ -298,10 +392,13 @@ HOSTILE: list[Object | str] = [
     },
     {"type": ["user"], "timestamp": "9999-99-99T99:99:99Z"},
     {"payload": {"type": "message"}, "type": "response_item", "messages": {"$set": 1}},
+    {"type": "user.message", "data": {"content": ["x"]}, "id": 7},
+    {"type": "assistant.message", "data": {"content": 1, "toolRequests": [7, {"toolCallId": {}, "arguments": []}]}},
+    {"type": "tool.execution_complete", "data": [{"success": True}]},
 ]
 
 
-@pytest.mark.parametrize("kind", ["qwen", "gemini", "claude", "codex"])
+@pytest.mark.parametrize("kind", RECORDED)
 async def test_what_cannot_be_read_is_passed_over_and_what_follows_is_read(tmp_path: Path, kind: Any) -> None:
     terminal = await ready(tmp_path, kind)
     for line in HOSTILE:
