@@ -217,6 +217,8 @@ class _Conversation:
             yield TextReplacement(self._full(path), old or "", new, is_whole=True)
         elif changes := _object(pending.arguments.get("changes")):
             yield from _changed(changes, self._full)
+        elif patch := _text(pending.arguments.get("patch")):
+            yield from _patched(patch, self._full)
         else:
             yield from replaced_by(pending.arguments, self._full)
 
@@ -436,7 +438,9 @@ def _copilots_words(talk: _Conversation, data: Object) -> None:
     talk.says(_text(data.get("content")))
     requests = [_object(each) for each in _list(data.get("toolRequests"))]
     for each in requests:
-        talk.calls(_text(each.get("toolCallId")), _text(each.get("name")), each.get("arguments"))
+        arguments = each.get("arguments")  # a text is a patch
+        arguments = {"patch": arguments} if isinstance(arguments, str) else arguments
+        talk.calls(_text(each.get("toolCallId")), _text(each.get("name")), arguments)
     if not requests:
         talk.over()
 
@@ -505,9 +509,29 @@ def _changed(changes: Object, full: Callable[[str], str]) -> Iterator[TextReplac
         if change.get("type") == "add":
             yield TextReplacement(where, None, _text(change.get("content")))
         for hunk in _HUNK.split(_text(change.get("unified_diff")))[1:]:
-            lines = _LINE.findall(hunk)
-            old, new = ("".join(line[1:] for line in lines if line[:1] in kinds) for kinds in (" -", " +"))
-            yield TextReplacement(where, old, new)
+            yield TextReplacement(where, *_sides(_LINE.findall(hunk)))
+
+
+_FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.*)\n", re.MULTILINE)
+_MOVE = re.compile(r"\*\*\* Move to: (.*)\n")
+
+
+def _patched(patch: str, full: Callable[[str], str]) -> Iterator[TextReplacement]:
+    """What a patch of `apply_patch` changes, as the models of OpenAI write it: new files, or lines between others."""
+    _, *parts = _FILE.split(patch)
+    for kind, name, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        moved = _MOVE.match(text)
+        for hunk in _HUNK.split(text) if kind != "Delete" else ():
+            old, new = _sides(re.findall(r".*\n", hunk))
+            # A piece without any other line may be at the end, or after a line that the patch only names.
+            if old or (new and kind == "Add"):
+                yield TextReplacement(full(moved[1] if moved else name), old if kind == "Update" else None, new)
+
+
+def _sides(lines: Sequence[str]) -> tuple[str, str]:
+    """What was there and what is there, by the lines of a diff."""
+    old, new = ("".join(line[1:] for line in lines if line[:1] in kinds) for kinds in (" -", " +"))
+    return old, new
 
 
 class CliTranscript:

@@ -26,13 +26,17 @@ class Copilot(Cli):
 
     empty = ""
 
-    def __init__(self, home: Home, model: Model, cwd: Path | None = None, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, home: Home, model: Model, cwd: Path | None = None, options: Sequence[str] = (), called: str = ""
+    ) -> None:
+        """`called` is the name of the model, by which it chooses the tools; empty for one that edits by strings."""
         cwd = cwd or home.workspace
         folder = home.home / ".copilot"
         folder.mkdir(exist_ok=True)
         trusted = {"trusted_folders": [str(cwd)], "banner": "never"}
         (folder / "config.json").write_text(json.dumps(trusted), encoding="utf-8")
         environment = AGENTS["copilot"].prepare(model.base_url.removesuffix("/v1"), home)
+        environment |= {"COPILOT_MODEL": called} if called else {}
         super().__init__(
             model, Terminal([*program(), *options], cwd=cwd, env={**environment, "TERM": "xterm-256color"})
         )

@@ -29,7 +29,7 @@ class Call:
 
     tool: str
     arguments: dict[str, Any] | str
-    """The arguments; a text for a custom tool of the Responses API."""
+    """The arguments; a text for a custom tool."""
 
 
 @dataclass(frozen=True)
@@ -191,6 +191,13 @@ def _spoken(script: Script) -> list[dict[str, Any]]:
     return [*thoughts, *({"content": piece} for piece in script.pieces)]
 
 
+def _called(call: Call) -> dict[str, Any]:
+    """A tool call, as the API has it."""
+    if isinstance(call.arguments, str):
+        return {"type": "custom", "custom": {"name": call.tool, "input": call.arguments}}
+    return {"type": "function", "function": {"name": call.tool, "arguments": json.dumps(call.arguments)}}
+
+
 def _streamed(head: dict[str, Any], deltas: Sequence[dict[str, Any]], finish: str) -> list[bytes]:
     """The events of a streamed answer."""
     choices = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
@@ -227,13 +234,7 @@ class _Answers(BaseHTTPRequestHandler):
             self._speak(speaking, _streamed(head, _spoken(speaking), "stop"))
             return
         tool_calls = [
-            {
-                "index": index,
-                "id": f"call-{name}-{index}",
-                "type": "function",
-                "function": {"name": call.tool, "arguments": json.dumps(call.arguments)},
-            }
-            for index, call in enumerate(calls)
+            {"index": index, "id": f"call-{name}-{index}", **_called(call)} for index, call in enumerate(calls)
         ]
         finish = "tool_calls" if calls else "stop"
         message: dict[str, Any] = {"role": "assistant", "content": text}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ..agents.published import codex_edit, codex_write
+from ..agents.published import PATCH, codex_edit, codex_write
 from .claude import Claude
 from .cli import STEP
 from .codex import Codex
@@ -58,6 +58,20 @@ def copilot_write(path: str, content: str) -> Call:
     return Call("create", {"path": path, "file_text": content})
 
 
+def copilot_patch(path: str, old: str, new: str) -> Call:
+    return Call(
+        "apply_patch", PATCH.format(f"*** Update File: {path}\n@@\n{diff_lines('-', old)}{diff_lines('+', new)}")
+    )
+
+
+def copilot_add(path: str, content: str) -> Call:
+    return Call("apply_patch", PATCH.format(f"*** Add File: {path}\n{diff_lines('+', content)}"))
+
+
+def diff_lines(sign: str, text: str) -> str:
+    return "".join(sign + line for line in text.splitlines(keepends=True))
+
+
 def claude(home: Home, model: Model) -> Claude:
     """Claude Code as *Run Claude Code* starts it: its terminal names the window's port."""
     end = time.monotonic() + STEP
@@ -91,10 +105,16 @@ KINDS = {
         lambda home, model: Copilot(home, model, options=["--allow-all-tools", "--allow-all-paths"]),
         CliTools(copilot_read, copilot_edit, copilot_write),
     ),
+    "Copilot CLI with a model of OpenAI": Kind(
+        lambda home, model: Copilot(
+            home, model, options=["--allow-all-tools", "--allow-all-paths"], called="gpt-5.1-codex"
+        ),
+        CliTools(None, copilot_patch, copilot_add),
+    ),
     "Codex": Kind(Codex, CliTools(None, codex_edit, codex_write)),
 }
 #: `scripts/setup --all` installs it.
-LONG = {"Codex"}
+LONG = {"Codex", "Copilot CLI with a model of OpenAI"}
 
 
 @pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.long] if name in LONG else []) for name in KINDS])

@@ -512,6 +512,45 @@ def test_what_is_said_is_looked_at_once_however_many_calls_follow(
     assert ([each.reason for each in transcript.talk._pending.values()], looked) == (["So."] * 20, ["So."])
 
 
+PATCH = """\
+*** Begin Patch
+*** Update File: /a/shop.py
+@@ def total(order):
+ a
+-b
++c\x0cd
+@@
++only_added
+*** Add File: new.py
++one
++
+*** Delete File: gone.py
+*** Update File: old.py
+*** Move to: moved.py
+@@
+-e
+*** End of File
+*** End Patch
+"""
+
+
+def test_the_lines_of_a_patch_are_those_of_its_files() -> None:
+    """Those of a piece that could be anywhere are nobody's."""
+    found = transcripts._patched(PATCH, "/x/".__add__)
+    assert [(each.path, each.old, each.new) for each in found] == [
+        ("/x//a/shop.py", "a\nb\n", "a\nc\x0cd\n"),
+        ("/x/new.py", None, "one\n\n"),
+        ("/x/moved.py", "e\n", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    "patch", ["", "*** Update File: a", "*** Add File: a\n", "*** Move to: b\n@@\n-a\n", "@@\n" * 9]
+)
+def test_what_is_no_patch_changes_nothing(patch: str) -> None:
+    assert list(transcripts._patched(patch, str)) == []
+
+
 @pytest.mark.parametrize(
     ("diff", "old", "new"),
     [
