@@ -23,7 +23,11 @@ PLACES: dict[Place, str] = {"ssh": "Over SSH", "container": "In a container", "w
 
 
 ABLE = tuple(each for each in FAMILIES if each.door == "http")
-"""The families that connect from there: the files of the others name a process or a socket of this machine."""
+"""The families that connect from there. The doors of the others know paths of this machine only: see
+docs/protocols/claude-ide.md#from-elsewhere.
+"""
+*_UNABLE, _LAST = (each.name for each in FAMILIES if each not in ABLE)
+ONLY_HERE = f"{', '.join(_UNABLE)} and {_LAST} connect from this computer only."
 STARTS = " or ".join(" ".join([each.launch.key, *each.launch.ask]) for each in ABLE)
 """How they are started so that they ask."""
 

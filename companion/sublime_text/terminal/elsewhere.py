@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import sublime
 import sublime_plugin
 
-from ...clis.elsewhere import PLACES, STARTS, Elsewhere, Instruction, Place, steps
+from ...clis.elsewhere import ONLY_HERE, PLACES, STARTS, Elsewhere, Instruction, Place, steps
 from ...ids import WindowId
 from ...settings import PROJECT_KEY
 from ...visible import ShownText
@@ -30,7 +30,7 @@ PATIENCE = 60
 """How many checks find no CLI before the person is told."""
 LOOKS = 900
 NO_FOLDER = "Open a folder first: a CLI connects to the window whose folder it runs in."
-START = f"Then start the CLI there: {STARTS}. Type /ide enable if it doesn't connect. No other CLI connects from there."
+START = f"Then start the CLI there: {STARTS}. Type /ide enable if it doesn't connect. {ONLY_HERE}"
 REFUSED = {
     "token": (
         "A CLI has reached this window with a token that is not valid. Paste the lines again on the other side, and "

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.clis.elsewhere import Elsewhere, Place, steps
+from companion.clis.elsewhere import ONLY_HERE, Elsewhere, Place, steps
 
 PORT = 40123
 TOKENS = {"Qwen Code": "t'1", "Gemini CLI": "t2"}
@@ -110,3 +110,7 @@ def test_the_lines_of_the_other_side_write_the_file_and_the_variables(tmp_path: 
     assert (body["authToken"], body["workspacePath"], body["port"]) == ("t'1", f"{folder}:/b", PORT)
     assert "ppid" not in body, "it would be a process of this machine"
     assert lock.stat().st_mode & 0o077 == 0
+
+
+def test_those_that_do_not_connect_from_there_are_named():
+    assert ONLY_HERE == "Claude Code, Copilot CLI and OpenCode connect from this computer only."
