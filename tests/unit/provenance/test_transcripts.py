@@ -184,6 +184,42 @@ async def test_a_session_of_copilot_that_its_own_process_began_says_nothing(tmp_
     assert (terminal.looks.events, await terminal.why("raise ValueError")) == ([], [("", "")])
 
 
+def copilot(*events: tuple[str, Object]) -> transcripts._Conversation:
+    """What a session has told by these events."""
+    talk = transcripts._Conversation()
+    for number, (what, data) in enumerate(events):
+        transcripts._copilot(talk, {"type": what, "data": data, "id": str(number)})
+    return talk
+
+
+START = ("session.start", {"sessionId": "s", "context": {"cwd": "/a"}})
+
+
+def test_a_session_of_copilot_that_goes_on_elsewhere_writes_there() -> None:
+    resumed = ("session.resume", {"context": {"cwd": "/b"}})
+    assert copilot(START, resumed).cwd == "/b"
+    assert copilot(START, resumed, ("session.context_changed", {"cwd": "/b/c"})).cwd == "/b/c"
+    assert copilot(START, resumed, ("session.context_changed", {})).cwd == "/b"
+    assert copilot(resumed).cwd == ""  # whose session it is was not read
+
+
+def test_what_copilot_thinks_is_the_reason_of_a_call_before_which_it_says_nothing() -> None:
+    def reasons(**said: str) -> list[str]:
+        call = {**said, "toolRequests": [{"toolCallId": "c", "name": "edit", "arguments": {}}]}
+        talk = copilot(START, ("user.message", {"content": "Write"}), ("assistant.message", call))
+        return [each.reason for each in talk._pending.values()]
+
+    assert reasons(reasoningText="It is needed.", content="") == ["It is needed."]
+    assert reasons(reasoningText="It is needed.", content="So be it.") == ["So be it."]
+
+
+@pytest.mark.parametrize("end", ["abort", "session.shutdown"])
+def test_a_call_of_copilot_that_was_interrupted_waits_no_longer(end: str) -> None:
+    call = {"toolRequests": [{"toolCallId": "c", "name": "edit", "arguments": {}}]}
+    talk = copilot(START, ("user.message", {"content": "Write"}), ("assistant.message", call), (end, {}))
+    assert (list(talk.waiting(0.0)), talk.turns[-1].is_over) == ([], True)
+
+
 async def test_of_a_session_of_copilot_no_file_but_its_events_is_read(tmp_path: Path) -> None:
     terminal = await ready(tmp_path, "copilot")
     other = terminal.transcript.with_name("others.jsonl")
