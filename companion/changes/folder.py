@@ -274,16 +274,18 @@ class Folder:
         return self._owner.excludes(os.path.join(self.root, path))
 
     def begin(self, at_work: Sequence[str], *, anew: bool, may_be_large: bool) -> list[str]:
-        """Begin a round, or go on with one that has unreviewed changes of agents. On the worker thread.
+        """Begin a round, or go on with the one there is. On the worker thread.
 
+        What was changed while nobody was at work is the person's then, unless an agent's changes wait beside it.
         `anew` takes everything as reviewed. Returns the files that were written while the baseline was made.
         """
         if self.round.is_open and not anew:
             self.look(at_work or self._resumed)
             self._resumed = ()
+            if (rows := self.round.rows()) and not any(row.agents for row in rows):
+                self.round.follow_all()
             self.refresh()
-            if self.waits or not self.rows:
-                return []
+            return []
         during = self.round.begin(may_be_large=may_be_large)
         self.looked_at, self.has_looked, self.trouble = time.monotonic(), True, ""
         self.refresh()

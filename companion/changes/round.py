@@ -602,6 +602,18 @@ class Round:
             # The baseline has what the person has written there, and none of an agent's rules that wait.
             self._change_rules(path, ours, self.objects.entry(self.state.base, at))
 
+    def follow_all(self) -> None:
+        """What waits was written while nobody was at work: it is the person's, as what they save is."""
+        found = self.objects.differences(self.state.base, self.state.now, renames=False)
+        self._found.clear()  # nobody is to be asked about it
+        self.state.saves += [Save(each.path, each.before, each.after) for each in found]
+        self.state.base = self.state.now
+        self._keep_modes(each.path for each in found if each.before is None or each.after is None)
+        for each in found:
+            if each.path.rpartition("/")[2] == rules.IGNORE:
+                self._change_rules(each.path, each.before, each.after)
+        self.settle()
+
     def remember(self, operation: Operation) -> None:
         """The person has decided something that can be taken back: in the order of the decisions."""
         operation.saves = len(self.state.saves)

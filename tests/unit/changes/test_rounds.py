@@ -62,6 +62,35 @@ async def test_what_was_changed_while_nobody_was_at_work_is_not_in_the_next_roun
     assert work.rows == {}
 
 
+async def test_what_was_changed_while_nobody_was_at_work_leaves_what_was_before_the_round_goes_on(work: Work):
+    """Take Back and the checkpoints: also of a file that was changed in another editor meanwhile."""
+    folder = await work.in_turn()
+    (work.path / "a.py").write_text(agents := LINES.replace("line 3\n", "agent\n"))
+    (work.path / "b.py").write_text("agent\n")
+    await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
+    work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+    await work.until(lambda: not work.known.at_work)
+    work.decisions.keep_all(WINDOW)
+    await work.until(lambda: not work.rows and not work.tasks)
+    (work.path / "a.py").write_text(agents.replace("line 20\n", "mine\n"))
+    (work.path / "c.py").write_text("the person's\n")
+    (work.path / ".gitignore").write_text("*.log\n")
+    (work.path / "some.log").write_text("an output\n")
+    await work.begun()
+    await work.until(lambda: folder.round.state.saves and not work.rows)
+    assert work.editor.said == []
+    assert [each.turn for each in folder.round.state.checkpoints] == ["turn-1"]
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
+    assert (work.rows["a.py"].inserted, work.rows["a.py"].agents) == (1, ("Agent",))
+    [point] = await work.decisions.points(WINDOW)
+    work.decisions.restore(WINDOW, point.root, point.number)
+    await work.until(lambda: not work.rows)
+    assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "mine\n")
+    assert (work.path / "c.py").read_text() == "the person's\n"
+    assert not (work.path / "b.py").exists()
+
+
 async def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_changed(work: Work):
     await work.in_turn()
     (work.path / "a.py").write_text(LINES.replace("line 3\n", "first\n"))
