@@ -127,21 +127,23 @@ class Rounds:
 
     async def _end_turn(self, window: WindowId, chat: int, agent: str, turn: str) -> None:
         try:
-            await self._looks.look(window)
-        finally:  # whatever the look has met, nobody is at work any more
-            self.roots.window(window).turns.pop((chat, turn), None)
-            self._looks.turn_over(agent)
-        files = 0
-        for folder in self.roots.opened(window):
             try:
-                await folder.call(folder.checkpoints.end, turn)
-                files += await folder.call(folder.checkpoints.files_of_turn, turn)
-            except OSError as error:
-                logger.warning("Can't count what a turn has changed in %s: %s", folder.root, error)
-        if files:
-            self.roots.work.turn_written(chat, turn, files)
-        self._looks.announce(window, agent, is_chat=True)
-        self.roots.turn_over()
+                await self._looks.look(window)
+            finally:  # whatever the look has met, nobody is at work any more
+                self.roots.window(window).turns.pop((chat, turn), None)
+                self._looks.turn_over(agent)
+            files = 0
+            for folder in self.roots.opened(window):
+                try:
+                    await folder.call(folder.checkpoints.end, turn)
+                    files += await folder.call(folder.checkpoints.files_of_turn, turn)
+                except OSError as error:
+                    logger.warning("Can't count what a turn has changed in %s: %s", folder.root, error)
+            if files:
+                self.roots.work.turn_written(chat, turn, files)
+            self._looks.announce(window, agent, is_chat=True)
+        finally:  # what goes when the turn ends must not stay for good
+            self.roots.turn_over()
 
     async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:
         """The files that going back to before a turn would write; None if there is no checkpoint of it."""

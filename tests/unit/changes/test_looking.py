@@ -62,9 +62,14 @@ async def test_a_turn_is_over_though_its_last_look_has_failed(
     work: Work, monkeypatch: pytest.MonkeyPatch, error: Exception
 ):
     await work.in_turn()
+    (work.path / "new.py").write_text("agent\n")
+    await work.until(lambda: "new.py" in work.rows)
+    work.decisions.undo_file(WINDOW, work.rows["new.py"])
+    await work.until(lambda: work.rows["new.py"].going)
     failed = failing_once(monkeypatch, Folder, "look", error)
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
     await work.until(lambda: failed and not work.known.at_work)
+    await work.until(lambda: not (work.path / "new.py").exists())  # it was to go when the turn ends
     work.errors.clear()  # a bug is reported
 
 
