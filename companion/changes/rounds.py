@@ -303,8 +303,10 @@ class Rounds:
         encodings = await self._editor.files.encodings(folder.full_path(name))
         async with folder.deciding(window):
             before = review.disk.source.source if review.disk.exists else None
-            at_work, at = self.roots.at_work(folder), self.roots.reviews.take_answer(review)
+            at_work = self.roots.at_work(folder)
             operation = await folder.call(folder.saves.reviewed, name, before, text, encodings, at_work)
+            # If its agent has written on already, *Take Back* says that it was not seen.
+            at = self.roots.reviews.take_answer(review) if operation else 0
             if operation and at:
                 operation.at, operation.accepted = at, review.owner.cli
                 operation.is_edited = text != review.proposed.source

@@ -145,6 +145,23 @@ async def test_what_was_accepted_and_is_not_written_takes_nothing_else_back(work
     await work.until(lambda: "b.py" in work.rows)
 
 
+async def test_what_was_accepted_and_is_written_on_before_that_is_noted_takes_nothing_else_back(work: Work):
+    await work.begun()
+    (work.path / "b.py").write_text("agent\n")
+    await work.until(lambda: "b.py" in work.rows)
+    work.decisions.keep_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    review = await opened(work, "a.py", AGENTS)
+    work.reviews.accept(review.number, AGENTS)
+    (work.path / "a.py").write_text(AGENTS + "the next edit\n")
+    work.rounds.written(review, AGENTS)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: any("not seen to write a.py" in text for text, _ in work.editor.mentioned))
+    assert set(work.rows) == {"a.py"}
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
+
+
 async def test_what_is_written_after_the_first_try_can_be_taken_back(work: Work):
     """The person takes a slip back within a moment, before the agent has written anything."""
     await work.begun()
