@@ -31,7 +31,7 @@ SIZE = 1024**3
 EDITORS = 8
 """How many editors may have the same folder open."""
 ROUND = "round.json"
-_ROOT = re.compile(rb'"root": ("(?:[^"\\\\]|\\\\.)*")')
+_ROOT = re.compile(rb'"root": ("(?:[^"\\]|\\.)*")')
 _BEGINNING = 8 * 1024
 """Bytes of a round that have the path of its root."""
 
@@ -147,7 +147,7 @@ def related(root: str, folder: str | None = None) -> list[str]:
     """The roots of stores below a root that are no repositories, or the next one above it if it has no store."""
     found: list[str] = []
     for path, _ in _all(folder or stores()):
-        with contextlib.suppress(OSError), open(os.path.join(path, ROUND), "rb") as file:
+        with contextlib.suppress(OSError, ValueError), open(os.path.join(path, ROUND), "rb") as file:
             if named := _ROOT.search(file.read(_BEGINNING)):
                 found.append(str(json.loads(named[1])))
     below = [each for each in found if each != root and is_below(each, root) and repository(each) is None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from companion.changes import places
 from companion.changes.folder import Folder
+from companion.changes.state import RoundState
 from companion.ids import WindowId
 from companion.settings import Settings
 
@@ -260,3 +262,15 @@ async def test_a_reload_waits_for_the_worker_of_the_instance_before(work: Work, 
 
 def test_a_store_is_known_by_its_root(tmp_path: Path):
     assert places.related(str(tmp_path), str(tmp_path / "nowhere")) == []
+
+
+@pytest.mark.parametrize("name", ["plain", "josé", "日本 😀", 'a "quoted" one', "back\\slash"])
+def test_a_store_below_or_above_is_found_whatever_its_path_has_in_it(tmp_path: Path, name: str):
+    stores, outer = tmp_path / "stores", str(tmp_path / name)
+    inner = os.path.join(outer, "inner")
+    for root in (outer, inner):
+        store = stores / places.store_name(root)
+        store.mkdir(parents=True)
+        RoundState(root).write(str(store))
+    assert places.related(outer, str(stores)) == [inner]
+    assert places.related(os.path.join(outer, "another"), str(stores)) == [outer]
