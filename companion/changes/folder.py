@@ -129,7 +129,9 @@ class Folder:
         self.trouble = ""
         """A sentence on why the last look failed, and what to do about it; empty if it has not."""
         self.looked_at = time.monotonic()
-        """When a look ended last, by the monotonic clock, or the folder came."""
+        """When a look ended last, by the monotonic clock, or the folder came, or a question was answered."""
+        self.is_asking = False
+        """Whether the person is asked something while the lock is held."""
         self.has_looked = False
         """Whether a look of this instance has ended."""
         self.lock = asyncio.Lock()
@@ -381,6 +383,14 @@ class Folder:
             if self._parts:
                 self._parts.round.deciding = 0
 
+    async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
+        """Ask the person with the lock held. No look that waits for the answer is late."""
+        self.is_asking = True
+        try:
+            return await self._editor.questions.confirm(window, question, yes, no)
+        finally:
+            self.is_asking, self.looked_at = False, time.monotonic()
+
     def take_dropped(self) -> int:
         """How many checkpoints had to go since the last call because the store had too much in it."""
         dropped = self._parts.round.dropped if self._parts else 0
@@ -471,7 +481,7 @@ class Folder:
         if found:
             more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
             question = f"You have edited this yourself, or may have: {'; '.join(found[:NAMED])}{more}. Keep it?"
-            is_all = not await self._editor.questions.confirm(window, question, "Keep Mine", "Undo Those Too")
+            is_all = not await self.confirm(window, question, "Keep Mine", "Undo Those Too")
         intent, left = await self.call(plan, is_all=is_all)
         outcome = await self._carry_out(intent, at_work)
         return replace(outcome, left=[*left, *outcome.left])
@@ -505,7 +515,7 @@ class Folder:
                 continue
             if operation.is_edited:
                 question = f"You have edited what you accepted in {', '.join(operation.disk)}. Take it back?"
-                if not await self._editor.questions.confirm(window, question, "Take Back"):
+                if not await self.confirm(window, question, "Take Back"):
                     return WriteOutcome([], left)
             outcome = await self._carry_out(Intent("back", writes, operation=operation.at), at_work)
             left += outcome.left

@@ -59,7 +59,7 @@ class Looks:
     async def _keep_looking(self, window: WindowId) -> None:
         while (known := self._roots.windows.get(window)) and known.at_work:
             await asyncio.sleep(max([LOOK, *(SHARE * folder.cost for folder in known.folders.values())]))
-            late = asyncio.get_running_loop().call_later(LATE, self._say_late, window)
+            late = asyncio.create_task(self._say_late(window))
             try:
                 await self.look(window)
             except Exception as error:  # what one look stumbles over must not end all that follow
@@ -70,15 +70,21 @@ class Looks:
             if is_quiet and known.clis and not known.turns:
                 self.announce(window, known.clis[-1])
 
-    def _say_late(self, window: WindowId) -> None:
-        """No look has ended for a while, though somebody is at work."""
-        for folder in self._roots.opened(window):
-            if time.monotonic() - folder.looked_at > LATE and not folder.trouble:
-                folder.trouble = (
-                    f"What agents write in {os.path.basename(folder.root)} has not been listed for {LATE:.0f} seconds: "
-                    "its disk, or git, doesn't answer. What is written until then is listed as soon as it does."
-                )
-                self._roots.say_trouble(folder, window)
+    async def _say_late(self, window: WindowId) -> None:
+        """No look has ended for a while, though somebody is at work, and none waits for an answer of the person."""
+        while True:
+            await asyncio.sleep(LATE)
+            folders = self._roots.opened(window)
+            if any(folder.is_asking for folder in folders):
+                continue
+            for folder in folders:
+                if time.monotonic() - folder.looked_at > LATE and not folder.trouble:
+                    name = os.path.basename(folder.root)
+                    folder.trouble = (
+                        f"What agents write in {name} has not been listed for {LATE:.0f} seconds: its disk, or git, "
+                        "doesn't answer. What is written until then is listed as soon as it does."
+                    )
+                    self._roots.say_trouble(folder, window)
 
     async def look(
         self, window: WindowId, at_work: Sequence[str] | None = None, turn: WrittenTurn | None = None

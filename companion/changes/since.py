@@ -280,7 +280,7 @@ class SinceReviews:
         if asked := [*theirs, *words]:
             more = f"; and {len(asked) - NAMED} more" if len(asked) > NAMED else ""
             question = UNKNOWN.format(what="; ".join(asked[:NAMED]) + more)
-            if not await self._roots.editor.questions.confirm(window, question, "Undo"):
+            if not await folder.confirm(window, question, "Undo"):
                 return
         left: list[str] = []
         for key, lines in reversed(chosen or [("", None)]):  # the lines below a change move with it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import threading
@@ -13,11 +14,12 @@ import pytest
 from companion.changes import looking
 from companion.changes.folder import Folder, trouble_of
 from companion.changes.places import PlaceError
+from companion.changes.port import SavedText
 from companion.snapshots import copies, git
 from companion.snapshots.git import Git, GitError, GitMissingError, GitStoppedError
 
 from .folders import committed
-from .work import AGENT, WINDOW, Work
+from .work import AGENT, LINES, WINDOW, Work
 
 
 def store_of(work: Work) -> Path:
@@ -124,6 +126,37 @@ async def test_a_look_that_does_not_end_is_said(work: Work, monkeypatch: pytest.
     finally:
         go_on.set()
     await work.until(lambda: not work.rounds.roots.troubles(WINDOW))
+
+
+async def test_a_look_that_waits_for_the_persons_answer_is_not_late(work: Work, monkeypatch: pytest.MonkeyPatch):
+    """One that doesn't end after the answer is."""
+    monkeypatch.setattr(looking, "LATE", 0.4)
+    await work.begun()
+    path, go_on, answered = work.path / "a.py", threading.Event(), asyncio.Event()
+    path.write_text(theirs := LINES.replace("line 3\n", "agent\n"))
+    await work.until(lambda: "a.py" in work.rows)
+    path.write_text(both := LINES.replace("line 3\n", "agent and me\n"))
+    work.rounds.saved(str(path), SavedText(theirs, both))
+    await work.until(lambda: "with your edit" in work.rows["a.py"].note)
+
+    async def confirm(*_: object) -> bool:
+        work.editor.confirmed.append("asked")
+        return await answered.wait()
+
+    def hanging(*_: Any) -> None:
+        go_on.wait(20)
+
+    monkeypatch.setattr(work.editor, "confirm", confirm)
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: work.editor.confirmed)
+    await asyncio.sleep(1.5)
+    assert (work.editor.said, work.rounds.roots.troubles(WINDOW)) == ([], ())
+    monkeypatch.setattr(Folder, "look", hanging)
+    answered.set()
+    try:
+        await work.until(lambda: work.rounds.roots.troubles(WINDOW))
+    finally:
+        go_on.set()
 
 
 async def test_nothing_is_said_to_wait_for_nothing_before_a_look_has_ended(work: Work, monkeypatch: pytest.MonkeyPatch):
