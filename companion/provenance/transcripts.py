@@ -57,6 +57,8 @@ STRANGE = 20
 _ANSWER = "transcripts.json"
 """In the folder of the stores: what the person has answered."""
 _VERSION = re.compile(r"[\w.+-]{1,40}")
+_FILES = "\n--- Content from referenced files ---"
+"""Comes before the contents of files that the person has named; in the text itself with old versions."""
 _LONGEST = 64 * 1024
 """Characters of a prompt that are kept."""
 
@@ -233,9 +235,7 @@ def _qwen(talk: _Conversation, line: Object) -> None:
     parts = [_object(part) for part in _list(_object(line.get("message")).get("parts"))]
     match line.get("type"):
         case "user" if line.get("provenance", "real_user") == "real_user":
-            talk.asks(
-                _text(line.get("uuid")), "\n".join(_text(part.get("text")) for part in parts), line.get("timestamp")
-            )
+            talk.asks(_text(line.get("uuid")), _typed(parts), line.get("timestamp"))
         case "user":  # a timer, a task in the background that has ended, a goal
             talk.begins(is_theirs=False)
         case "assistant":
@@ -264,9 +264,9 @@ def _gemini(talk: _Conversation, line: Object) -> None:
     talk.session = talk.session or _text(line.get("sessionId"))
     match line.get("type"):
         case "user":
-            texts = [_text(_object(part).get("text")) for part in _parts(line.get("content"))]
-            if any(texts):
-                talk.asks(_text(line.get("id")), "\n".join(filter(None, texts)), line.get("timestamp"))
+            shown = line.get("displayContent")  # what the person has typed, if something else was sent
+            if words := _typed(line.get("content") if shown is None else shown):
+                talk.asks(_text(line.get("id")), words, line.get("timestamp"))
         case "gemini":
             talk.model = _text(line.get("model")) or talk.model
             for thought in _list(line.get("thoughts")):
@@ -820,6 +820,12 @@ def _list(value: object) -> list[object]:
 def _parts(content: object) -> list[object]:
     """The parts of a message, of which a text alone is one."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else _list(content)
+
+
+def _typed(content: object) -> str:
+    """The words of a message of Qwen Code or Gemini CLI: what files and hooks add to them comes after them."""
+    texts = (_text(_object(part).get("text")) for part in _parts(content))
+    return next(filter(None, texts), "").partition(_FILES)[0]
 
 
 def _text(value: object) -> str:

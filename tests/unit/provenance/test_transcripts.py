@@ -310,6 +310,60 @@ async def test_a_turn_ends_when_its_cli_has_gone_or_is_silent_for_long(
     assert [event[0] for event in terminal.looks.events][-2:] == ["began", "ended"]
 
 
+FILE = [
+    "\n--- Content from referenced files ---",
+    "\nContent from secret.txt:\n",
+    "PASSWORD=hunter2",
+    "\n--- End of content ---",
+]
+TYPED = "Add what @secret.txt says"
+SENT: dict[str, Object] = {
+    "Qwen Code 0.24.4": {"message": {"parts": [{"text": text} for text in (TYPED, *FILE)]}},
+    "Qwen Code 0.21.2": {
+        "message": {"parts": [{"text": text} for text in (TYPED, *FILE, "HOOK SAYS")]},
+        "systemPayload": {"displayText": "".join([TYPED, *FILE])},
+    },
+    "Gemini CLI 0.61.0": {
+        "content": [{"text": text} for text in (TYPED, *FILE, "<hook_context>HOOK SAYS</hook_context>")],
+        "displayContent": [{"text": TYPED}],
+    },
+    "Gemini CLI 0.8.2": {"content": "".join([TYPED, *FILE])},
+    "Gemini CLI, once more after a loop": {"content": [{"text": text} for text in (TYPED, *FILE)]},
+}
+
+
+def gemini_ask(key: str, text: str, **more: Any) -> Object:
+    line = {"id": key, "sessionId": "s", "timestamp": "t", "type": "user", "content": [{"text": text}]}
+    return dated({**line, **more})
+
+
+def gemini_call(path: Path, old: str, new: str, key: str = "c1") -> list[Object]:
+    said = {"id": f"g-{key}", "type": "gemini", "content": "So.", "model": "m"}
+    display = {"fileName": path.name, "filePath": str(path), "originalContent": old, "newContent": new}
+    arguments = {"file_path": str(path)}
+    done = {"id": key, "name": "replace", "args": arguments, "status": "success", "resultDisplay": display}
+    return [said, {**said, "toolCalls": [done]}, {**said, "id": "g", "content": "Done."}]
+
+
+@pytest.mark.parametrize("sent", SENT)
+async def test_of_a_prompt_only_what_was_typed_is_kept_not_a_file_that_it_names_nor_what_a_hook_adds(
+    tmp_path: Path, sent: str
+) -> None:
+    is_qwen = sent.startswith("Qwen")
+    terminal = await ready(tmp_path, "qwen" if is_qwen else "gemini")
+    terminal.exclude = ("secret.txt",)
+    path = terminal.folder / "shop.py"
+    new = SHOP + "a_line_that_was_written_here = 1\n"
+    prompt = {**(ask("") if is_qwen else gemini_ask("u1", "")), **SENT[sent]}
+    calls = [*call(path, SHOP, new), done()] if is_qwen else gemini_call(path, SHOP, new)
+    await terminal.play(iter(here(terminal, [prompt, *calls])))
+    assert await terminal.why("a_line_that") == [(TYPED, "So.")]
+    stored = b"".join(each.read_bytes() for each in (terminal.root / "stores").rglob("*") if each.is_file())
+    assert b"Add what" in stored
+    assert b"hunter2" not in stored
+    assert b"HOOK SAYS" not in stored
+
+
 async def test_what_the_agent_does_without_a_prompt_has_none(tmp_path: Path) -> None:
     """A timer, or a task in the background that has ended, begins a turn after that of the person."""
     terminal = await ready(tmp_path)
