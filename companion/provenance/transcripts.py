@@ -267,6 +267,8 @@ def _gemini(talk: _Conversation, line: Object) -> None:
             shown = line.get("displayContent")  # what the person has typed, if something else was sent
             if words := _typed(line.get("content") if shown is None else shown):
                 talk.asks(_text(line.get("id")), words, line.get("timestamp"))
+            elif shown is not None:  # the CLI itself says something after a tool, such as that it shall go on
+                talk.begins(is_theirs=False)
         case "gemini":
             talk.model = _text(line.get("model")) or talk.model
             for thought in _list(line.get("thoughts")):

@@ -364,6 +364,23 @@ async def test_of_a_prompt_only_what_was_typed_is_kept_not_a_file_that_it_names_
     assert b"HOOK SAYS" not in stored
 
 
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [([{"text": "Add the line"}], "Add the line"), ([{"functionResponse": {"name": "read_file"}}], "")],
+    ids=["after an answer", "after a tool"],
+)
+async def test_what_gemini_cli_itself_says_to_its_model_is_no_prompt(
+    tmp_path: Path, shown: object, expected: str
+) -> None:
+    terminal = await ready(tmp_path, "gemini")
+    path = terminal.folder / "shop.py"
+    new = SHOP + "a_line_that_was_written_here = 1\n"
+    prompts = [gemini_ask("u1", "Add the line"), gemini_ask("u2", "Please continue.", displayContent=shown)]
+    await terminal.play(iter([*prompts, *gemini_call(path, SHOP, new)]))
+    assert await terminal.why("a_line_that") == [(expected, "So." if expected else "")]
+    assert {event[2] for event in terminal.looks.events if event[0] == "began"} == {"Add the line"}
+
+
 async def test_what_the_agent_does_without_a_prompt_has_none(tmp_path: Path) -> None:
     """A timer, or a task in the background that has ended, begins a turn after that of the person."""
     terminal = await ready(tmp_path)
