@@ -138,6 +138,9 @@ class _Conversation:
         """The person asks something."""
         if not text.strip():
             return
+        if not key:  # it can't be told from others: nothing may go to the prompt before it
+            self.begins(is_theirs=False)
+            return
         self.taken += 1
         if key in self._known:
             return

@@ -395,6 +395,18 @@ async def test_what_the_agent_does_without_a_prompt_has_none(tmp_path: Path) -> 
     assert await terminal.why("a_line_that") == [("Write it", "So."), ("", ""), ("Go on", "So.")]
 
 
+async def test_a_prompt_without_a_key_leads_to_nothing_rather_than_to_the_prompt_before_it(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path)
+    path = terminal.folder / "shop.py"
+    first = SHOP + "a_line_of_the_first_prompt = 1\n"
+    second = first + "a_line_of_the_second_prompt = 2\n"
+    third = second + "a_line_of_the_third_prompt = 3\n"
+    await terminal.play(iter(here(terminal, [ask("First"), *call(path, SHOP, first), done()])))
+    for prompt, old, new in (("Second", first, second), ("Third", second, third)):
+        await terminal.play(iter(here(terminal, [ask(prompt, ""), *call(path, old, new, prompt), done()])))
+    assert await terminal.why("a_line_of") == [("First", "So."), ("", ""), ("", "")]
+
+
 async def test_a_transcript_of_another_folder_says_nothing(tmp_path: Path) -> None:
     terminal = await ready(tmp_path)
     path = terminal.folder / "shop.py"
