@@ -430,9 +430,9 @@ class Companion:
         wanted: dict[Reader, ReadTranscripts] = {}
         for window, server in self._windows.items():
             mode = self.settings_of(window).read_transcripts
-            names = " ".join(session.cli.lower() for session in server.sessions if session.stream)
+            clis = [session.cli.lower() for session in server.sessions if session.stream and session.is_in_terminal]
             for kind in KINDS:
-                if mode == "always" or (mode == "connected" and kind in names):
+                if mode == "always" or (mode == "connected" and any(kind in cli for cli in clis)):
                     wanted[kind, window] = mode
         self.provenance.look(wanted, self.chats.open_sessions(), list(self._proposals()))
 

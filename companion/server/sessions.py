@@ -95,6 +95,7 @@ class Session:
         on_unsendable: Unsendable,
         *,
         is_agent: bool = False,
+        is_in_terminal: bool = True,
         door: Door = "http",
         maps: Callable[[], PathMaps] = PathMaps,
     ) -> None:
@@ -108,6 +109,8 @@ class Session:
         self.cli = cli
         self.is_agent = is_agent
         """Whether a chat has started it: it knows the tools, but not the notifications of a companion."""
+        self.is_in_terminal = is_in_terminal
+        """Whether it is a CLI of this computer, or the model of one, which leaves transcripts here."""
         self.stream: Stream | None = None
         self.opening = asyncio.Lock()
         """Held while a stream replaces another: the SDK allows one."""
@@ -337,6 +340,7 @@ class CliSessions:
             self._background,
             self._on_unsendable,
             is_agent=is_agent,
+            is_in_terminal=not is_elsewhere and (is_model or not is_agent),
             door=door,
             maps=self._maps if is_elsewhere else PathMaps,
         )

@@ -237,6 +237,16 @@ class Running:
         number = self.diff(path).review.number
         self.do(lambda companion: companion.reviews.reject(number))
 
+    def read_transcripts(self) -> set[str]:
+        """The kinds of CLIs whose transcripts are read, or asked about."""
+
+        def look(companion: Companion) -> set[str]:
+            with patch.object(companion.provenance, "look") as looked:
+                companion._read_transcripts()
+            return {kind for kind, _ in looked.call_args.args[0]}
+
+        return self.do(look)
+
     def sessions(self, window: WindowId = FIRST) -> set[str]:
         return self.do(
             lambda companion: {session.identifier for session in companion._windows[WindowId(window)].sessions}

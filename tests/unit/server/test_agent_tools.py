@@ -345,6 +345,14 @@ def test_a_cli_reaches_the_tools_only_if_the_person_wants_it(running: Running, a
         assert "agents_use_editor" in refused.text
 
 
+def test_a_cli_that_only_its_model_connects_has_its_transcripts_read(running: Running, agent: Cli):
+    with ModelOfCli(running.lock()) as model:
+        model.path = "/tools/Codex"
+        model.connect()
+        model.listen()
+        until(lambda: running.read_transcripts() == {"codex"})
+
+
 @pytest.mark.parametrize(
     "method", ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf", ["ping"], {}, 1]
 )

@@ -73,6 +73,11 @@ def remote(running: Running, files: list[str]) -> Iterator[tuple[Cli, Stream]]:
         yield cli, cli.listen()
 
 
+def test_its_transcripts_are_not_here(running: Running, remote: tuple[Cli, Stream]) -> None:
+    paths(remote[1])
+    assert running.read_transcripts() == set()
+
+
 def test_its_model_is_told_why_it_has_no_tools_of_the_editor(running: Running, remote: tuple[Cli, Stream]) -> None:
     running.do(lambda companion: companion.configure(Settings(agents_use_editor=True)))
     cli, _ = remote

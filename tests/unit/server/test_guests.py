@@ -125,6 +125,16 @@ def test_an_agent_is_no_cli_that_is_connected_and_needs_no_stream(running: Runni
     assert guest.tools()
 
 
+def test_an_agent_called_as_a_cli_has_no_transcripts_of_that_read(running: Running, let_in: Callable[..., Guest]):
+    guest = let_in("Claude Code").connect()
+    guest.listen()
+    until(lambda: running.do(lambda companion: [one for one in companion._windows[WINDOW].sessions if one.stream]))
+    assert running.read_transcripts() == set()
+    cli = running.cli().connect()
+    cli.listen().take("ide/contextUpdate")
+    assert running.read_transcripts() == {"qwen"}
+
+
 def test_a_session_of_a_cli_is_not_the_agents(running: Running, let_in: Callable[..., Guest]):
     cli, guest = running.cli().connect(), let_in().connect()
     guest.session, cli.session = cli.session, guest.session
