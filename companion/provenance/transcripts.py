@@ -711,11 +711,13 @@ class Transcripts:
                 del self._known[path]
                 continue
             cwd = real_path(transcript.talk.cwd)
-            if cwd and any(is_below(cwd, os.path.normcase(folder)) for folder in folders):
+            is_here = cwd and any(is_below(cwd, os.path.normcase(folder)) for folder in folders)
+            if is_here:
                 read.append(transcript)
             for turn in transcript.talk.turns:
                 # A time that lies can only make a turn older than it is.
-                is_before = transcript.is_old or (turn.at and turn.at * 1e9 < since - LATE)
+                is_too_old = turn.at and turn.at * 1e9 < since - LATE
+                is_before = transcript.is_old or is_too_old or (is_here and not since)
                 is_running = turn is transcript.talk.turns[-1] and not turn.is_over
                 if turn.state == "new" and is_before and not is_running:
                     turn.state = "old"
