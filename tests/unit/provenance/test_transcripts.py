@@ -587,6 +587,14 @@ async def test_an_excluded_folder_has_its_transcripts_unread(tmp_path: Path) -> 
     assert terminal.looks.events == []
 
 
+@pytest.mark.parametrize("kind", ["qwen", "claude", "codex"])
+async def test_a_document_is_no_transcript_but_of_gemini_cli(tmp_path: Path, kind: Any) -> None:
+    terminal = await ready(tmp_path, kind)
+    terminal.transcript.with_suffix(".json").write_text("{}")
+    await terminal.look()
+    assert terminal.reasons.strange == ()
+
+
 async def test_a_transcript_that_is_a_link_or_a_pipe_is_not_read(tmp_path: Path) -> None:
     terminal = await ready(tmp_path)
     theirs = terminal.root / "theirs.jsonl"
