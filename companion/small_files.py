@@ -20,6 +20,7 @@ SETTINGS = 1024 * 1024
 """Bytes of a settings file."""
 _JSON_WITH_COMMENTS = re.compile(r'"(?:[^"\\]|\\.?)*+(?:"|\Z)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 """What is not closed goes on to the end: else it would be tried again from each of its characters."""
+_JSON_WITH_LAST_COMMAS = re.compile(r'"(?:[^"\\]|\\.?)*+(?:"|\Z)|,(?=\s*+[}\]])', re.DOTALL)
 
 
 def read_own(path: Path, limit: int = SMALL) -> dict[str, Any] | None:
@@ -35,14 +36,22 @@ def remove_if(path: Path, name: str, values: Collection[str]) -> None:
 
 
 def read_settings(path: Path, *, below: str = "") -> dict[str, Any]:
-    """The object in a file of at most SETTINGS bytes, which may have comments; an empty one for anything else.
+    """The object in a file of at most SETTINGS bytes, or an empty one. It may have comments, and a comma at its end.
 
     The person's own settings may be links; in a project no link is followed `below` its folder.
     """
     text = _read(str(path), SETTINGS, below=below, follows_links=not below)
     if text is not None:
-        text = _JSON_WITH_COMMENTS.sub(lambda found: found[0] if found[0].startswith('"') else " ", text)
+        for signs in (_JSON_WITH_COMMENTS, _JSON_WITH_LAST_COMMAS):
+            text = signs.sub(lambda found: found[0] if found[0].startswith('"') else " ", text)
     return _object(text) or {}
+
+
+def setting(values: object, key: str, default: object = None) -> object:
+    """The value of a key such as "ide.enabled"."""
+    for part in key.split("."):
+        values = cast("dict[str, object]", values).get(part) if isinstance(values, dict) else None
+    return default if values is None else values
 
 
 def _read(path: str, limit: int, *, below: str, follows_links: bool = False, is_ours: bool = False) -> str | None:

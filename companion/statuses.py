@@ -31,7 +31,7 @@ def silent_clis(folders: Sequence[str]) -> dict[str, str]:
     for cli in clis():
         cwd = os.path.realpath(cli.running.cwd or os.sep)
         mode, why = approval_mode(cli)
-        if mode not in cli.family.habits.asking_modes and any(is_inside(cwd, folder) for folder in real):
+        if mode in cli.family.silent_modes and any(is_inside(cwd, folder) for folder in real):
             found[cli.family.name] = f"{mode}, {why}"
     return found
 

@@ -71,10 +71,18 @@ def options(
 
     `is_decided`: the person's settings of the CLI already set the approval mode. `mcp`: a file with MCP servers for it.
     """
-    given = {word.partition("=")[0] for word in words}
-    ask = [] if is_decided or given & launch.unless else list(launch.ask)
-    servers = [launch.mcp, mcp] if mcp and launch.mcp not in given else []
+    ask = [] if is_decided or chooses_mode(launch, words) else list(launch.ask)
+    servers = [launch.mcp, mcp] if mcp and launch.mcp not in _names(words) else []
     return [*ask, *servers, *(launch.resume if resume else ())]
+
+
+def chooses_mode(launch: Launch, words: Sequence[str]) -> bool:
+    """Whether the person's own command says already whether the CLI asks."""
+    return bool(_names(words) & launch.unless)
+
+
+def _names(words: Sequence[str]) -> set[str]:
+    return {word.partition("=")[0] for word in words}
 
 
 def words_of(command: Command) -> list[str]:

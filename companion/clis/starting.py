@@ -7,16 +7,16 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from ..platforms import programs
-from ..small_files import read_settings
+from ..small_files import read_settings, setting
 from .families import CliFamily
 from .mcp_configuration import install_for
-from .shell import Command, words_of
+from .shell import Command, chooses_mode, words_of
 
 logger = logging.getLogger(__name__)
 
@@ -31,17 +31,29 @@ def settings_folder(family: CliFamily, variables: Mapping[str, str], cwd: str = 
     return Path(named or home or Path.home(), habits.folder)
 
 
-def approval_mode(family: CliFamily, values: Mapping[str, Any]) -> str | None:
-    """The approval mode in the settings; None if they have none."""
-    mode = setting(values, family.habits.approval_setting, setting(values, "tools.approvalMode"))
-    return mode if isinstance(mode, str) else None
+UNKNOWN = "unknown"
+"""The approval mode of settings that say it by more than a word."""
 
 
-def setting(values: object, key: str, default: object = None) -> object:
-    """The value of a key such as "ide.enabled"."""
-    for part in key.split("."):
-        values = cast("dict[str, object]", values).get(part) if isinstance(values, dict) else None
-    return default if values is None else values
+def settings_of(family: CliFamily, home: Path, project: str = "") -> list[tuple[Path, dict[str, Any]]]:
+    """The files of a CLI's settings, each with what is in it; those of its folder first, then those of a project."""
+    habits = family.habits
+    found = [(path, read_settings(path)) for path in (home / name for name in habits.settings)]
+    if project:
+        names = habits.project_settings or [os.path.join(habits.folder, name) for name in habits.settings]
+        found += [(path, read_settings(path, below=project)) for path in (Path(project, name) for name in names)]
+    return found
+
+
+def approval_mode(family: CliFamily, settings: Sequence[Mapping[str, Any]]) -> str | None:
+    """The approval mode by some settings, the last of which win; None if they say none."""
+    habits = family.habits
+    if habits.approval:
+        modes = [habits.approval(settings)]
+    else:
+        modes = [setting(one, habits.approval_setting, setting(one, "tools.approvalMode")) for one in settings]
+    mode = next((one for one in reversed(modes) if one is not None), None)
+    return mode if mode is None or isinstance(mode, str) else UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +62,8 @@ class Start:
 
     approval: str | None = None
     """The approval mode in the person's own settings; None if they set none."""
+    mode: str | None = None
+    """The one by all settings, with those of the folder; None if they set none, or if the command sets one."""
     can_resume: bool = False
     """Whether it has a conversation of the folder to go on with."""
     mcp: str = ""
@@ -63,13 +77,18 @@ def look(
 
     With the `script` of the editor's MCP server, a version that is known to take it is offered that.
     """
-    approval = approval_mode(family, read_settings(settings_folder(family, environment) / family.habits.settings))
+    home = settings_folder(family, environment)
+    own = approval_mode(family, [values for _, values in settings_of(family, home)])
+    mode = approval_mode(family, [values for _, values in settings_of(family, home, folder)])
+    if chooses_mode(family.launch, words_of(command)):
+        mode = None
     program = programs.find(_program(family, command), environment)
     version = package_version(program, family.launch.npm_package) if program else None
     is_able = version is None or version >= family.launch.resume_since
     takes_servers = version is not None and family.launch.mcp and version >= family.launch.mcp_since
     mcp = _offered(family, script) if script and takes_servers else ""
-    return Start(approval, is_able and any(map(_has_files, _chats(family, folder, environment))), mcp)
+    can_resume = is_able and any(map(_has_files, _chats(family, folder, environment)))
+    return Start(None if own == UNKNOWN else own, mode, can_resume, mcp)
 
 
 def _offered(family: CliFamily, script: bytes) -> str:

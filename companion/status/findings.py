@@ -294,7 +294,7 @@ def _wrong_port(cli: Cli, facts: Facts) -> Iterator[Finding]:
 
 def _approval(cli: Cli) -> Iterator[Finding]:
     (mode, why), habits = approval_mode(cli), cli.family.habits
-    if mode not in habits.asking_modes:
+    if mode in cli.family.silent_modes:
         text = (
             f"{cli.name} was started in the approval mode “{mode}” ({why}), which changes files without a diff. "
             f"To be asked, {habits.to_be_asked}"
@@ -323,8 +323,9 @@ def approval_mode(cli: Cli) -> tuple[str, str]:
         name, equals, value = argument.partition("=")
         if name == cli.family.habits.mode_option:
             return (value if equals else "".join(arguments[i + 1 : i + 2])), name
-        if argument in cli.family.silent_options:
-            return ("yolo" if argument == "-y" else argument.removeprefix("--")), argument
+        for option in (argument, "=".join(arguments[i : i + 2])):
+            if option in cli.family.silent_options:
+                return ("yolo" if option == "-y" else option.removeprefix("--")), option
     if cli.approval:
         return cli.approval, "its settings"
     silent_since = cli.family.habits.silent_since

@@ -16,11 +16,11 @@ from typing import cast
 from ..clis.discovery import DiscoveryFiles, is_pid
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
-from ..clis.starting import approval_mode, package_version, setting, settings_folder
+from ..clis.starting import approval_mode, package_version, settings_folder, settings_of
 from ..platforms import programs
 from ..platforms.files import is_mine
 from ..server.endpoint import Endpoint
-from ..small_files import read_own, read_settings
+from ..small_files import read_own, setting
 from .facts import Cli, DiscoveryFile, PublishedFolder, Rival
 from .findings import is_inside
 from .remote import Remote, leads_to
@@ -105,21 +105,15 @@ def remote_programs() -> tuple[Remote, ...]:
 
 def look_at(running: RunningCli) -> Cli:
     """A running CLI with its version and its settings, both the user's and the project's."""
-    habits = running.family.habits
-    user = _settings_folder(running) / habits.settings
-    looks = [(user, "")]
-    if running.cwd:
-        own = habits.project_settings or os.path.join(habits.folder, habits.settings)
-        looks.append((Path(running.cwd, own), running.cwd))
+    settings = settings_of(running.family, _settings_folder(running), running.cwd or "")
+    user = settings[0][0]
     ide_mode: bool | None = False if running.family.door == "http" else None  # the others have no such setting
-    approval: str | None = None
-    for path, below in looks:
-        values = read_settings(path, below=below)
+    for path, values in settings:
         if not values and path.exists() and path == user:
             ide_mode = None  # it can't be read, or is empty
         enabled = setting(values, "ide.enabled", setting(values, "ideMode"))
         ide_mode = enabled if isinstance(enabled, bool) else ide_mode
-        approval = approval_mode(running.family, values) or approval
+    approval = approval_mode(running.family, [values for _, values in settings])
     return Cli(running, version(running), str(user), ide_mode, approval, looks_elsewhere(running))
 
 

@@ -32,7 +32,7 @@ NOT_FOUND = (
     "Install it with: npm install -g @qwen-code/qwen-code - "
     "or name yours in the setting qwen_command."
 )
-OWN_MODE = "QwenCompanion: Qwen Code writes without asking: your settings say “auto-edit”."
+OWN_MODE = "QwenCompanion: Qwen Code writes without asking: its settings say “auto-edit”."
 READS = "Do you want to proceed?"
 """What the CLI asks before it reads a file outside of its folder."""
 

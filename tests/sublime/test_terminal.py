@@ -121,7 +121,7 @@ class TestRun(TerminalCase):
         self._set_approval_mode(self.folder / "home")
         with patch.object(loaded("clis.starting"), "settings_folder", lambda *_: self.folder / "home"):
             yield from self.run_cli()
-        said = "writes without asking: your settings say “auto-edit”"
+        said = "writes without asking: its settings say “auto-edit”"
         self.assertTrue(self.screen.said(said), self.screen.messages)
 
     def test_the_setting_decides_what_is_run(self) -> Steps:

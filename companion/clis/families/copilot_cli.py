@@ -40,7 +40,7 @@ COPILOT_CLI = CliFamily(
         key="copilot",
         npm_package="@github/copilot",
         resume=("--continue",),
-        unless=frozenset({"--allow-all-tools", "--allow-all", "--yolo"}),
+        unless=frozenset({"--allow-all-tools", "--allow-all", "--yolo", "--allow-tool=write"}),
         without_editor=frozenset({"-p", "--prompt", "login"}),
     ),
     habits=Habits(
@@ -48,7 +48,7 @@ COPILOT_CLI = CliFamily(
         home_variable="COPILOT_HOME",
         home_is_folder=True,
         approval_setting="",  # it has no such setting
-        asking_modes=frozenset({"default"}),
+        silent_modes=frozenset(),
         silent_since=None,
         sends_token_since=(0,),
         needs_variables_until=None,

@@ -106,8 +106,8 @@ class Habits:
     """Whether the variable names the folder itself rather than its parent."""
     approval_setting: str
     """The key of the approval mode in its settings; empty if they have none."""
-    asking_modes: frozenset[str]
-    """The approval modes that ask before changing files."""
+    silent_modes: frozenset[str]
+    """The approval modes in which it changes files without asking."""
     silent_since: tuple[int, ...] | None
     """The version since which its default mode doesn't ask; empty if none of its versions do."""
     sends_token_since: tuple[int, ...]
@@ -119,10 +119,12 @@ class Habits:
     """The option that chooses the approval mode; empty if it has none."""
     to_be_asked: str = "press Shift+Tab in it"
     """What the person does in one that never asks."""
-    settings: str = "settings.json"
-    """The file of its settings, in its folder."""
-    project_settings: str = ""
-    """That of a project, in the project; empty if it is in the folder of the same name there."""
+    settings: tuple[str, ...] = ("settings.json",)
+    """The files of its settings, in its folder. Where two of them differ, the later one wins."""
+    project_settings: tuple[str, ...] = ()
+    """Those of a project, in the project, which win; empty if they are in the folder of the same name there."""
+    approval: Callable[[Sequence[Mapping[str, Any]]], object] | None = None
+    """What all its settings say of the approval mode, if one key doesn't tell it."""
     connect: str = "/ide enable"
     """What the person types into it to have it connect; empty if it tries that again by itself."""
     connect_anew: str = "type “/ide disable” and “/ide enable” in the CLI"
@@ -185,6 +187,11 @@ class CliFamily:
     def silent_options(self) -> frozenset[str]:
         """The options with which it never asks."""
         return self.launch.unless - {self.habits.mode_option}
+
+    @property
+    def silent_modes(self) -> frozenset[str]:
+        """The approval modes in which it never asks; such an option is one, by its name."""
+        return self.habits.silent_modes | {option.lstrip("-") for option in self.silent_options}
 
     def workspace_path(self, folders: Sequence[str]) -> str:
         """The `workspacePath` of some folders: joined by the system's path delimiter.

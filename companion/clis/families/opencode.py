@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from ...small_files import setting
 from .. import screen
 from .family import CliFamily, Habits, Launch
+
+
+def edit_permission(settings: Sequence[Mapping[str, Any]]) -> object:
+    """What it does before it changes a file: the last of its rules that is about that, and the agent's own first."""
+    found: object = None
+    for key in ("permission", "agent.build.permission"):
+        rules: dict[str, object] = {}
+        for values in settings:
+            given = setting(values, key)
+            rules.update(cast("dict[str, object]", given) if isinstance(given, dict) else {"*": given} if given else {})
+        found = next((rules[name] for name in reversed(rules) if name in {"edit", "*"}), found)
+    return found
+
 
 OPENCODE = CliFamily(
     name="OpenCode",
@@ -14,6 +31,7 @@ OPENCODE = CliFamily(
         key="opencode",
         npm_package="opencode-ai",
         resume=("--continue",),
+        unless=frozenset({"--auto", "--yolo", "--dangerously-skip-permissions"}),
         without_editor=frozenset({"run", "web", "github", "models", "upgrade", "export", "import", "stats", "session"}),
     ),
     habits=Habits(
@@ -21,15 +39,21 @@ OPENCODE = CliFamily(
         home_variable="OPENCODE_CONFIG_DIR",
         home_is_folder=True,
         approval_setting="permission.edit",
-        asking_modes=frozenset({"ask"}),
+        silent_modes=frozenset({"allow"}),
         silent_since=(),
         sends_token_since=(0,),
         needs_variables_until=None,
         yes_enables=True,
         mode_option="",
         to_be_asked="set “permission.edit” to “ask” in its opencode.json",
-        settings="opencode.json",
-        project_settings="opencode.json",
+        settings=("config.json", "opencode.json", "opencode.jsonc"),
+        project_settings=(
+            "opencode.json",
+            "opencode.jsonc",
+            ".opencode/opencode.json",
+            ".opencode/opencode.jsonc",
+        ),
+        approval=edit_permission,
         connect="",
         connect_anew="quit the CLI and start it again",
         tells="/status",

@@ -35,7 +35,7 @@ PATIENCE = 5000
 SHELL_NAMES: dict[Shell, str] = {"sh": "sh, bash, zsh", "fish": "fish", "powershell": "PowerShell"}
 NOT_OPENED = "Terminus has opened no terminal for {name} yet. If it was just installed, restart Sublime Text."
 NO_FOLDER = "Open a folder first: a CLI connects to the window whose folder it runs in."
-OWN_MODE = "{name} writes without asking: your settings say “{mode}”."
+OWN_MODE = "{name} writes without asking: its settings say “{mode}”."
 OPENING = 10_000
 """Milliseconds after which a terminal that was not opened is told."""
 NO_CLI = "No CLI runs in a terminal of this window. Run one first."
@@ -159,8 +159,8 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
             if missing:
                 say(self.window, missing)
                 return
-            if asks and found.approval is not None and found.approval not in family.habits.asking_modes:
-                say(self.window, OWN_MODE.format(name=family.name, mode=found.approval))
+            if asks and found.approval is not None and found.mode in family.silent_modes:
+                say(self.window, OWN_MODE.format(name=family.name, mode=found.mode))
             location = adapter.settings.of(self.window, "terminal_location")
             self._open(family, folder, variables, command, location)
 

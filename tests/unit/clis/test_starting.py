@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from companion.clis import mcp_configuration
-from companion.clis.families import GEMINI_CLI, QWEN_CODE
+from companion.clis.families import CLAUDE_CODE, GEMINI_CLI, QWEN_CODE
 from companion.clis.starting import Start, look
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="its programs are scripts for a shell")
@@ -61,7 +61,19 @@ def test_the_approval_mode_is_the_persons_own(
     written(tmp_path / "project" / ".qwen" / "settings.json", {"tools": {"approvalMode": "yolo"}})
     if values is not None:
         written(tmp_path / "home" / ".qwen" / "settings.json", values)
-    assert look(QWEN_CODE, ["qwen"], str(tmp_path / "project"), environment) == Start(mode, can_resume=False)
+    assert look(QWEN_CODE, ["qwen"], str(tmp_path / "project"), environment) == Start(mode, "yolo")
+    assert look(QWEN_CODE, "qwen --approval-mode plan", str(tmp_path / "project"), environment) == Start(mode, None)
+
+
+def test_the_local_settings_of_a_folder_say_how_claude_code_starts(tmp_path: Path, environment: dict[str, str]) -> None:
+    for name, mode in (
+        ("home/.claude/settings.json", "acceptEdits"),
+        ("project/.claude/settings.json", "plan"),
+        ("project/.claude/settings.local.json", "default"),
+    ):
+        written(tmp_path / name, {"permissions": {"defaultMode": mode}})
+    found = look(CLAUDE_CODE, ["claude"], str(tmp_path / "project"), environment)
+    assert (found.approval, found.mode) == ("acceptEdits", "default")
 
 
 @pytest.mark.parametrize(("version", "able"), [("0.1.3", False), ("0.5.0", True), ("0.24.4", True)])

@@ -9,6 +9,7 @@ import pytest
 
 from companion.clis.families import CLAUDE_CODE, COPILOT_CLI, GEMINI_CLI, OPENCODE, QWEN_CODE, CliFamily
 from companion.clis.processes import RunningCli
+from companion.clis.starting import UNKNOWN
 from companion.ids import WindowId
 from companion.provenance.transcripts import StrangeTranscript
 from companion.status.facts import (
@@ -29,6 +30,7 @@ from companion.status.report import report, without_secrets
 
 PORT = 41535
 START = 1_700_000_000.0
+ASKS = {"OpenCode": "ask"}
 
 
 def cli(family: CliFamily = QWEN_CODE, **changes: Any) -> Cli:
@@ -303,7 +305,7 @@ def test_an_approval_mode_that_never_asks(changes: dict[str, Any], mode: str):
     ],
 )
 def test_a_cli_that_looks_again_is_told_no_earlier_start(family: CliFamily, do: str):
-    approval = next(iter(family.habits.asking_modes))
+    approval = ASKS.get(family.name, "default")
     finding = only(facts(cli(family, started=START - 9, ide_mode=None, approval=approval)))
     assert finding.kind == "not connected"
     assert f"is not connected. {do}; if it still finds no editor" in finding.text
@@ -312,7 +314,7 @@ def test_a_cli_that_looks_again_is_told_no_earlier_start(family: CliFamily, do: 
 
 @pytest.mark.parametrize(("family", "tells"), [(CLAUDE_CODE, "/ide"), (COPILOT_CLI, "/ide"), (OPENCODE, "/status")])
 def test_a_cli_whose_folder_cannot_be_seen_says_itself_whether_it_is_connected(family: CliFamily, tells: str):
-    one = cli(family, cwd=None, ports=None, approval=next(iter(family.habits.asking_modes)))
+    one = cli(family, cwd=None, ports=None, approval=ASKS.get(family.name, "default"))
     assert only(facts(one)).text.endswith(f"can't be seen. Type “{tells}” in it.")
 
 
@@ -328,7 +330,7 @@ def test_a_cli_whose_folder_cannot_be_seen_says_itself_whether_it_is_connected(f
 def test_each_cli_that_another_editor_has_is_told_its_own_way_back(family: CliFamily, do: str):
     rival = Rival("VS Code", "/home/ada/.claude/ide/9.lock", 9, "/srv/app", is_newer=False, family=CLAUDE_CODE)
     served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=(rival,))
-    approval = next(iter(family.habits.asking_modes))
+    approval = ASKS.get(family.name, "default")
     [finding] = verdicts(facts(cli(family, ports=frozenset({9}), approval=approval), served=served))[0].findings
     assert finding.text.endswith(f"Click into Window 1, then {do}.")
 
@@ -358,6 +360,10 @@ def test_a_cli_of_another_family_that_never_asks(family: CliFamily, changes: dic
         ({"approval": None, "version": (0, 15, 10)}, "default"),
         ({"approval": "yolo", "arguments": ("--approval-mode", "default")}, "default"),
         ({"family": GEMINI_CLI, "approval": None, "version": (0, 61, 0)}, "default"),
+        ({"family": CLAUDE_CODE, "arguments": ("--permission-mode", "manual")}, "manual"),
+        ({"family": CLAUDE_CODE, "arguments": ("--permission-mode=dontAsk",)}, "dontAsk"),
+        ({"family": OPENCODE, "approval": "deny"}, "deny"),
+        ({"family": OPENCODE, "approval": UNKNOWN}, UNKNOWN),
     ],
 )
 def test_an_approval_mode_that_asks(changes: dict[str, Any], mode: str):

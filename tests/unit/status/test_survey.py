@@ -28,7 +28,7 @@ from companion.clis.families import (
 )
 from companion.clis.processes import RunningCli, running_clis, started_as
 from companion.clis.shell import Command, has_cli
-from companion.clis.starting import settings_folder
+from companion.clis.starting import UNKNOWN, settings_folder
 from companion.editor import WindowStatus
 from companion.ids import WindowId
 from companion.settings import Settings
@@ -293,6 +293,45 @@ def test_the_settings_of_claude_code_and_of_opencode(home: Path, tmp_path: Path)
     write(tmp_path / "opencode.json", {"permission": {"edit": "allow"}})
     for family, approval in ((CLAUDE_CODE, "plan"), (OPENCODE, "allow")):
         assert survey.look_at(cli(family, cwd=str(tmp_path), variables=None).running).approval == approval
+
+
+@pytest.mark.parametrize(
+    ("home_files", "project_files", "mode"),
+    [
+        ({"config.json": "ask"}, {}, "ask"),
+        ({"opencode.json": {"edit": "deny"}}, {}, "deny"),
+        ({"opencode.json": "ask"}, {}, "ask"),
+        ({"opencode.json": {"*": "ask"}}, {}, "ask"),
+        ({"opencode.json": {"edit": {"*": "ask"}}}, {}, UNKNOWN),
+        ({"opencode.json": {"bash": "ask"}}, {}, None),
+        ({"opencode.json": "ask"}, {"opencode.json": {"bash": "allow"}}, "ask"),
+        ({"opencode.json": {"edit": "ask"}}, {"opencode.json": "allow"}, "allow"),
+        ({"opencode.json": {"edit": "allow"}, "opencode.jsonc": {"edit": "ask"}}, {}, "ask"),
+        ({}, {"opencode.json": "deny", "opencode.jsonc": "ask"}, "ask"),
+        ({}, {"opencode.jsonc": "allow", ".opencode/opencode.json": "ask"}, "ask"),
+        ({}, {".opencode/opencode.json": "allow", ".opencode/opencode.jsonc": "ask"}, "ask"),
+        ({"opencode.json": '{"permission": {"edit": "ask", /* all */ }, // mine\n}'}, {}, "ask"),
+        ({"opencode.json": '{"agent": {"build": {"permission": {"edit": "ask"}}}, "permission": "allow"}'}, {}, "ask"),
+    ],
+)
+def test_what_opencode_does_before_it_changes_a_file(
+    home: Path, tmp_path: Path, home_files: dict[str, object], project_files: dict[str, object], mode: str | None
+):
+    """Each case was seen with `opencode debug config` and `opencode debug agent build` of 1.18.34."""
+    for folder, files in ((home / ".config" / "opencode", home_files), (tmp_path, project_files)):
+        for name, said in files.items():
+            write(folder / name, said if str(said).startswith('{"') else {"permission": said})
+    assert survey.look_at(cli(OPENCODE, cwd=str(tmp_path), variables=None).running).approval == mode
+
+
+def test_the_local_settings_of_claude_code_win(home: Path, tmp_path: Path):
+    for path, mode in (
+        (home / ".claude" / "settings.json", "acceptEdits"),
+        (tmp_path / ".claude" / "settings.json", "plan"),
+        (tmp_path / ".claude" / "settings.local.json", "dontAsk"),
+    ):
+        write(path, {"permissions": {"defaultMode": mode}})
+        assert survey.look_at(cli(CLAUDE_CODE, cwd=str(tmp_path), variables=None).running).approval == mode
 
 
 def test_a_version_that_is_none(tmp_path: Path):
