@@ -336,18 +336,13 @@ class Companion:
         window: WindowId,
         named: Sequence[tuple[str, Sequence[tuple[int, int]]]],
         family: CliFamily | None = None,
-    ) -> int:
+    ) -> tuple[int, list[str]]:
         """Put files, or lines of them from 1, into the prompts that an editor can reach without their terminal.
 
-        Only into those of a family if there is one. Returns in how many.
+        Only into those of a family if there is one. Returns into how many, and the paths that can't be put there.
         """
-        if (server := self._windows.get(window)) is None:
-            return 0
-        found = 0
-        for path, lines in named:
-            for one in lines or [None]:
-                found = server.websockets.mention(path, one, family)
-        return found
+        server = self._windows.get(window)
+        return server.websockets.mention(named, family) if server else (0, [])
 
     def offer_elsewhere(self, window: WindowId, words: str) -> ElsewhereOffer | None:
         """What CLIs need that run somewhere else to connect to a window; `words` say where they run."""

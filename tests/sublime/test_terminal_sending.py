@@ -216,6 +216,14 @@ class TestSendToNobody(TerminalCase):
         self.assertEqual(self.window.active_view(), own)
         self.assertNotIn("tag", self.terminus.sent[-1], "Terminus takes the one in focus")
 
+    def test_of_the_files_of_a_menu_the_one_whose_name_cannot_be_typed_is_said(self) -> Steps:
+        other = self.folder / "other.py"
+        other.write_text("x\n")
+        with patch.object(loaded("companion").Companion, "mention", lambda *_: (1, [str(other)])):
+            self.window.run_command("qwen_companion_send", {"paths": [str(self.file), str(other)]})
+            yield lambda: self.screen.said("A file can't be sent: its name")
+        self.assertEqual(self.terminus.sent, [])
+
 
 class TestCopyEnvironment(CompanionCase):
     """qwen_companion_copy_environment."""

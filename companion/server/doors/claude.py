@@ -16,7 +16,7 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, cast
 
 import pydantic_core
@@ -55,6 +55,10 @@ MOST_CALLS = 64
 AGAIN = "QwenCompanion is being loaded again. Ask once more."
 CAN_RELEASE = sys.platform != "win32"
 """Whether another loop can go on with a connection. On Windows it is bound to ours for ever."""
+
+
+Mention = tuple[str, Sequence[tuple[int, int]]]
+"""A file, and the lines of it; none for all of it."""
 
 
 class ClaudeDoor:
@@ -132,17 +136,20 @@ class ClaudeDoor:
         """Leave the connections to the next instance, as plain data. One that can't be left ends here."""
         return [left for client in list(self._clients) if (left := client.release())]
 
-    def mention(self, path: str, lines: tuple[int, int] | None, family: CliFamily | None = None) -> int:
-        """Put a file, or lines of it from 1, into the prompt of each CLI, or of each of a family. Returns in how many.
+    def mention(self, named: Sequence[Mention], family: CliFamily | None = None) -> tuple[int, list[str]]:
+        """Put files, or lines of them from 1, into the prompt of each CLI, or of each of a family.
 
-        It is none for a name that would act there, or mention another file: its CLI types it as it is.
+        Returns into how many, and the paths that were left out since they would act there or mention another file: a
+        CLI types them as they are.
         """
-        if not is_plain(path) or _MENTIONS.search(path):
-            return 0
         listening = [one for one in self._clients if one.is_listening and family in (None, one.family)]
+        left = [path for path, _ in named if not is_plain(path) or _MENTIONS.search(path)]
+        rest = [(path, lines) for path, lines in named if path not in left]
         for client in listening:
-            client.mention(path, lines)
-        return len(listening)
+            for path, lines in rest:
+                for each in lines or [None]:
+                    client.mention(path, each)
+        return (len(listening) if rest else 0), left
 
     def close(self) -> None:
         """Say goodbye to everybody."""

@@ -128,10 +128,15 @@ def _send_somewhere(window: sublime.Window, named: Sequence[_Named]) -> None:
     if adapter and (last is None or (last.family and last.family.door == "websocket")):
         files = [(one.path, one.lines) for one in named]
         identifier, family = WindowId(window.id()), last.family if last else None
-        adapter.ask(
-            lambda companion: companion.mention(identifier, files, family),
-            lambda reached: None if reached else _choose(window, running, send),
-        )
+
+        def mentioned(answer: tuple[int, list[str]]) -> None:
+            heard, left = answer
+            if not heard:
+                _choose(window, running, send)
+            elif left:
+                say(window, "A file can't be sent: its name would press keys, or name another file.")
+
+        adapter.ask(lambda companion: companion.mention(identifier, files, family), mentioned)
         return
     _choose(window, running, send)
 

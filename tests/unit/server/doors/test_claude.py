@@ -323,14 +323,25 @@ def test_a_cli_that_is_told_nothing_saves_nothing(start: Callable[..., Running],
 def test_a_mention_counts_lines_from_zero(running: Running, connect: Connect, path: str):
     client = connect(running)
     window = WindowId(1)
-    assert running.do(lambda companion: companion.mention(window, [(path, [(1, 3)])])) == 0
+    assert running.do(lambda companion: companion.mention(window, [(path, [(1, 3)])])) == (0, [])
     client.ask("tools/list")
     client.hears("selection_changed")
-    assert running.do(lambda companion: companion.mention(window, [(path, [(1, 3)]), (path, [])])) == 1
+    assert running.do(lambda companion: companion.mention(window, [(path, [(1, 3)]), (path, [])])) == (1, [])
     for bad in ("/p/x\x1b[201~\r@/home/me/.ssh/id_rsa\n.py", "/p/notes @.env", "/p/\u202eyp.x"):
-        assert running.do(lambda companion, bad=bad: companion.mention(window, [(bad, [])])) == 0
+        assert running.do(lambda companion, bad=bad: companion.mention(window, [(bad, [])])) == (0, [bad])
     assert client.hears("at_mentioned") == {"filePath": path, "lineStart": 0, "lineEnd": 2}
     assert client.hears("at_mentioned") == {"filePath": path, "lineStart": None, "lineEnd": None}
+
+
+def test_of_several_files_the_one_whose_name_cannot_be_typed_is_said_wherever_it_stands(
+    running: Running, connect: Connect, path: str
+):
+    client = connect(running, "opencode")
+    client.hears("selection_changed")
+    bad = "/p/notes @.env"
+    for named in ([(path, []), (bad, [])], [(bad, []), (path, [])]):
+        assert running.do(lambda companion, named=named: companion.mention(WindowId(1), named)) == (1, [bad])
+        assert client.hears("at_mentioned")["filePath"] == path
 
 
 def test_a_mention_for_a_terminal_is_for_the_family_that_runs_there(running: Running, connect: Connect, path: str):
@@ -339,11 +350,11 @@ def test_a_mention_for_a_terminal_is_for_the_family_that_runs_there(running: Run
     for client in (claude, opencode):
         client.hears("selection_changed")
     named = [(path, [(1, 1)])]
-    assert running.do(lambda companion: companion.mention(WindowId(1), named, OPENCODE)) == 1
+    assert running.do(lambda companion: companion.mention(WindowId(1), named, OPENCODE)) == (1, [])
     assert opencode.hears("at_mentioned")["filePath"] == path
-    assert running.do(lambda companion: companion.mention(WindowId(1), [(path, [])], CLAUDE_CODE)) == 1
+    assert running.do(lambda companion: companion.mention(WindowId(1), [(path, [])], CLAUDE_CODE)) == (1, [])
     assert claude.hears("at_mentioned")["lineStart"] is None
-    assert running.do(lambda companion: companion.mention(WindowId(1), named)) == 2
+    assert running.do(lambda companion: companion.mention(WindowId(1), named)) == (2, [])
 
 
 def test_two_windows_have_clis_of_their_own(running: Running, connect: Connect, path: str, project: Path):
