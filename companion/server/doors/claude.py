@@ -86,7 +86,6 @@ class ClaudeDoor:
         if refused := self._access.refusal(headers):
             return refused
         if self._family(headers) is None:
-            self._offer.endpoint.refusals["token"] = time.time()
             return PlainTextResponse("Unauthorized", 401)
         if len(self._clients) >= MOST_CONNECTIONS:
             return PlainTextResponse("Too many connections", 503, {"retry-after": "1"})

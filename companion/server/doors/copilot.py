@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import secrets
 import sys
-import time
 from collections.abc import Mapping, Sequence
 
 from starlette.responses import PlainTextResponse, Response
@@ -71,7 +70,6 @@ class Nonce:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         family = self._endpoint.family(token.strip(), "socket")
         if scheme.lower() != "nonce" or family is None:
-            self._endpoint.refusals["token"] = time.time()
             return PlainTextResponse("Unauthorized", 401, {"www-authenticate": "Nonce"})
         return family.name
 

@@ -207,6 +207,8 @@ def test_without_the_nonce_of_the_lock_file_nobody_is_let_in(running: Running, n
     for method in ("POST", "GET", "DELETE"):
         assert cli.send(method, body={"jsonrpc": "2.0", "id": 1, "method": "initialize"}).status_code == 401
     cli.__exit__()
+    # Nobody from elsewhere comes to a socket of this machine.
+    assert not running.do(lambda companion: companion.state_elsewhere(WindowId(FIRST), "over SSH")).refused
 
 
 def test_the_nonce_opens_no_other_door(running: Running):

@@ -160,6 +160,14 @@ def test_a_call_with_wrong_arguments_is_an_error(running: Running, connect: Conn
     assert running.editor.open_diffs == {}
 
 
+def test_a_cli_of_this_machine_without_a_token_is_none_of_the_refused_elsewhere(running: Running):
+    running.do(lambda companion: companion.offer_elsewhere(WindowId(FIRST), "over SSH"))
+    client = Client(lock_of(running)["port"], {})
+    client.close()
+    assert client.status == 401
+    assert running.do(lambda companion: companion.state_elsewhere(WindowId(FIRST), "over SSH")).refused == ""
+
+
 def test_an_id_that_is_in_use_is_refused(running: Running, connect: Connect, path: str):
     client = connect(running)
     call = client.propose(path, "new\n")
