@@ -16,7 +16,7 @@ from typing import TypeVar
 from ..comments.comment import MAX_NOTES, Comment, kept_lines
 from ..exclusion import Told, is_encodable, shortened
 from ..ids import WindowId
-from ..platforms.files import FileRefusedError
+from ..platforms.files import FileRefusedError, read
 from ..platforms.spelling import path_key
 from ..problems.diagnostic import SEVERITIES, Diagnostic
 from ..problems.quiet import LONGEST, settled
@@ -56,6 +56,8 @@ GONE = "The editor's window is closed."
 EXCLUDED = "The user's setting “context_exclude” keeps {path} back."
 OUTSIDE = "{path} is not in a folder of the editor's window: only the user saves it."
 FULL = "pointOut: the user has {most} notes to look at, which is the most. There is room when they dismiss some."
+MOST_READ = 4 * 1024 * 1024
+"""Bytes of a file in which openFile looks for a text."""
 MAX_NAME = 64
 """Characters of an agent's name beside its words."""
 
@@ -203,15 +205,16 @@ class EditorKnowledge:
         ]
         return SymbolsAnswer(places=places, total=len(allowed), next_cursor=following, provider=found.provider)
 
-    async def show(self, arguments: OpenFileArguments) -> OpenFileAnswer:
-        """The tool openFile."""
+    async def show(self, arguments: OpenFileArguments, words: str = "") -> OpenFileAnswer:
+        """The tool openFile; with `words` at the line in which they begin."""
         path = _normal(arguments.path)
         if is_elsewhere(path, self._folders()):
             raise UntoldError(f"openFile: {shortened(path, 300)} is on another computer.")
         await self._check(self._settings().told, path)
         if why := await self._looks.one(path, why_unopened):
             raise UntoldError(f"openFile: {why}")
-        is_shown = await self._source.show_place(self._window, path, arguments.line)
+        line = await self._looks.one(path, lambda path: _line_of(path, words)) if words else arguments.line
+        is_shown = await self._source.show_place(self._window, path, line)
         return OpenFileAnswer(is_shown=is_shown)
 
     async def point_out(self, by: str, arguments: PointOutArguments) -> PointOutAnswer:
@@ -379,6 +382,16 @@ def _lines_in(folders: Sequence[str], path: str, first: int, last: int) -> tuple
         return f"has no line {last}."
     inner = PurePath(real).parts[len(PurePath(os.path.realpath(folder)).parts) :]
     return os.path.join(folder, *inner), lines[first - 1 : last]
+
+
+def _line_of(path: str, words: str) -> int:
+    """The line of a file, from 1, in which a text begins; the first one if it isn't there. It blocks."""
+    try:
+        content = read(path, MOST_READ, follows_links=True).data
+    except OSError:
+        return 1
+    before, found, _ = content.decode("utf-8", "replace").partition(words)
+    return before.count("\n") + 1 if found else 1
 
 
 def _text(text: str, told: Told) -> str:

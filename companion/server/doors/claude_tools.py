@@ -6,7 +6,6 @@ here, in UTF-16 units.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterable
@@ -18,7 +17,6 @@ from urllib.request import url2pathname
 from pydantic import BaseModel, ConfigDict, StrictStr
 from pydantic.alias_generators import to_camel
 
-from ...platforms.files import read
 from ...protocol import FilePath
 from ..agent_tools import text
 from ..knowledge import UntoldError
@@ -36,8 +34,6 @@ from ..tool_schemas import (
 WAIT = 2.0
 """Seconds that getDiagnostics waits for a language server. The CLI asks before each request to its model."""
 DIFF_TOOLS = frozenset({"openDiff", "close_tab", "closeAllDiffTabs"})
-MOST_READ = 4 * 1024 * 1024
-"""Bytes of a file in which openFile looks for a text."""
 NO_EDITOR = "No active editor found"
 
 
@@ -182,8 +178,8 @@ class ClaudeTools:
 
     async def _open_file(self, arguments: dict[str, Any]) -> dict[str, Any]:
         given = OpenFileCall.model_validate(arguments)
-        line = await asyncio.to_thread(_line_of, given.file_path, given.start_text) if given.start_text else 1
-        shown = await self._knowledge.show(OpenFileArguments.model_validate({"path": given.file_path, "line": line}))
+        where = OpenFileArguments.model_validate({"path": given.file_path})
+        shown = await self._knowledge.show(where, given.start_text)
         return text(f"Opened file: {given.file_path}") if shown.is_shown else text("The file could not be shown.")
 
     async def _tabs(self) -> list[TabAnswer]:
@@ -253,13 +249,3 @@ def _diagnostic(one: DiagnosticAnswer) -> dict[str, Any]:
         "source": one.source,
         "code": one.code,
     }
-
-
-def _line_of(path: str, words: str) -> int:
-    """The line of a file, from 1, in which a text begins; the first one if it isn't there."""
-    try:
-        content = read(path, MOST_READ, follows_links=True).data
-    except OSError:
-        return 1
-    before, found, _ = content.decode("utf-8", "replace").partition(words)
-    return before.count("\n") + 1 if found else 1

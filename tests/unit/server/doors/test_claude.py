@@ -14,6 +14,7 @@ import pytest
 
 from companion.clis.families import CLAUDE_CODE, OPENCODE
 from companion.ids import WindowId
+from companion.server import knowledge
 from companion.server.port import Selected, Selection, Tab
 from companion.settings import Settings
 
@@ -281,6 +282,20 @@ def test_the_tools_about_tabs_and_folders(running: Running, connect: Connect, pa
     Path(path).write_text("one\ntwo\n")
     assert client.call("openFile", filePath=path, startText="two") == [f"Opened file: {path}"]
     assert running.editor.places == [(path, 2)]
+
+
+def test_a_text_is_looked_for_only_in_a_file_that_may_be_told_and_is_of_this_computer(
+    running: Running, connect: Connect, path: str, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    read: list[str] = []
+    monkeypatch.setattr(knowledge, "_line_of", lambda path, _: read.append(path) or 1)
+    secret = project / "secret.pem"
+    secret.write_text("x\n")
+    client = connect(running)
+    for refused in ("//host/share/x", str(secret), str(project / "none.py")):
+        assert client.answer(client.start("openFile", filePath=refused, startText="x"))["result"]["isError"] is True
+    client.call("openFile", filePath=path, startText="x")
+    assert read == [path]
 
 
 def test_a_cli_saves_nothing_but_open_files_of_the_windows_folders(
