@@ -37,6 +37,9 @@ class CopilotDoor:
 
     async def open(self, inherited: Sequence[OpenConnection] = ()) -> None:
         """Answer requests, also on connections of the previous instance, as soon as there is a socket."""
+        if self._is_opening:
+            return
+        self._is_opening = True
         endpoint = self._offer.endpoint
         try:
             if sys.platform == "win32":
@@ -44,8 +47,7 @@ class CopilotDoor:
                 name = PIPE.format(name=secrets.token_hex(8))
                 await self.server.open_pipe(name)
                 endpoint.pipe = name
-            elif endpoint.local and not self._is_opening:
-                self._is_opening = True
+            elif endpoint.local:
                 await self.server.stop_accepting()
                 await self.server.open(endpoint.local, inherited)
         except OSError as error:

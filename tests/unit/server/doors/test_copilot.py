@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -209,6 +210,27 @@ def test_without_the_nonce_of_the_lock_file_nobody_is_let_in(running: Running, n
     cli.__exit__()
     # Nobody from elsewhere comes to a socket of this machine.
     assert not running.do(lambda companion: companion.state_elsewhere(WindowId(FIRST), "over SSH")).refused
+
+
+def test_the_socket_is_opened_by_one_look_at_a_time(running: Running, monkeypatch: pytest.MonkeyPatch):
+    lock_of(running)
+    door = running.do(lambda companion: companion._windows[WindowId(FIRST)]._local)
+    inside: list[int] = []
+
+    async def slow(_: object) -> None:
+        inside.append(1)
+        await asyncio.sleep(0.05)
+
+    monkeypatch.setattr(type(door.server), "stop_accepting", slow)
+    monkeypatch.setattr(type(door.server), "open", lambda *_: asyncio.sleep(0))
+
+    async def three_looks() -> None:
+        await asyncio.gather(*(door.open() for _ in range(3)))
+
+    looks = running.do(lambda _: asyncio.ensure_future(three_looks()))
+    until(looks.done)
+    assert inside == [1]
+    monkeypatch.undo()
 
 
 def test_the_nonce_opens_no_other_door(running: Running):
