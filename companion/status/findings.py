@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
 from ..clis.elsewhere import ABLE
-from ..clis.families import FAMILIES
+from ..clis.families import FAMILIES, CliFamily
 from ..clis.shell import on_the_path
 from ..exclusion import is_encodable, printable, shortened
 from ..ids import WindowId
@@ -73,11 +73,27 @@ class Verdict:
     cli: Cli
     window: WindowId | None
     findings: tuple[Finding, ...]
+    is_sure: bool = True
+    """Whether it is this one that is connected: another one in its folder may be."""
 
 
 def verdicts(facts: Facts) -> list[Verdict]:
     """For each running CLI: is it connected, and if not, why."""
-    return [_verdict(cli, facts) for cli in facts.clis or ()]
+    found = [_verdict(cli, facts) for cli in facts.clis or ()]
+    # A Unix socket does not say who is at its other end: the folder does, in which several may run.
+    for family in (one for one in FAMILIES if one.door == "socket"):
+        here = [at for at, one in enumerate(found) if one.cli.family is family and one.window is not None]
+        connected = sum(_sessions(family, served) for served in facts.served.values())
+        if connected < len(here):
+            for at in here:
+                found[at] = replace(found[at], is_sure=False)
+            text = f"{family.name} runs {len(here)} times in folders of this editor, but is connected from {connected}"
+            text += (
+                f" of them. Type “{family.habits.connect}” in each: it says whether it is connected, and connects it."
+            )
+            finding = Finding("not connected", text, family.habits.connect)
+            found[here[0]] = replace(found[here[0]], findings=(*found[here[0]].findings, finding))
+    return found
 
 
 def findings(facts: Facts) -> list[Finding]:
@@ -198,11 +214,16 @@ def _verdict(cli: Cli, facts: Facts) -> Verdict:
 
 
 def _is_connected(cli: Cli, served: Served) -> bool:
-    """Whether a CLI is connected to a window. A Unix socket does not say who is at its other end: the folder does."""
+    """Whether a CLI is connected to a window, or one like it in its folder."""
     if cli.family.door == "socket":
-        has_one = any(session.cli == cli.family.name and session.listens for session in served.sessions)
-        return has_one and any(is_inside(cli.running.cwd or os.sep, folder.real) for folder in served.folders)
+        return _sessions(cli.family, served) > 0 and any(
+            is_inside(cli.running.cwd or os.sep, folder.real) for folder in served.folders
+        )
     return served.port in (cli.running.ports or ())
+
+
+def _sessions(family: CliFamily, served: Served) -> int:
+    return sum(session.cli == family.name and session.listens for session in served.sessions)
 
 
 def _is_reviewed_after(cli: Cli, window: WindowId | None, facts: Facts) -> bool:

@@ -76,6 +76,7 @@ def _running(facts: Facts) -> list[str]:
         where = cli.running.cwd or "a folder that can't be seen"
         if verdict.window is not None:
             state = f"connected to {titles.get(verdict.window, 'a window that is gone')}"
+            state += "" if verdict.is_sure else ", or another one in its folder is"
         elif verdict.findings[0].kind == "not connected":
             state = "can reach this editor, is not connected"
         else:

@@ -312,6 +312,21 @@ def test_a_cli_that_looks_again_is_told_no_earlier_start(family: CliFamily, do: 
     assert finding.types == family.habits.connect
 
 
+def test_of_two_copilots_in_a_folder_one_that_is_not_connected_is_said_once():
+    sessions = (ConnectedCli("Copilot CLI", START, START, listens=True, round_trip=None),)
+    served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), sessions=sessions)
+    one, other = cli(COPILOT_CLI), cli(COPILOT_CLI, pid=13)
+    finding = only(facts(one, other, served=served))
+    assert finding.text.startswith(
+        "Copilot CLI runs 2 times in folders of this editor, but is connected from 1 of them"
+    )
+    assert finding.types == "/ide"
+    assert report(facts(one, other, served=served)).count("connected to Window 1, or another one") == 2
+    for some, count in (((one,), 1), ((one, other), 2), ((one, cli(COPILOT_CLI, cwd="/srv/app2")), 1)):
+        found = verdicts(facts(*some, served=replace(served, sessions=sessions * count)))
+        assert [each for each in found if not each.is_sure or (each.window and each.findings)] == []
+
+
 @pytest.mark.parametrize(("family", "tells"), [(CLAUDE_CODE, "/ide"), (COPILOT_CLI, "/ide"), (OPENCODE, "/status")])
 def test_a_cli_whose_folder_cannot_be_seen_says_itself_whether_it_is_connected(family: CliFamily, tells: str):
     one = cli(family, cwd=None, ports=None, approval=ASKS.get(family.name, "default"))
