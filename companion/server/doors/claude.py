@@ -2,7 +2,7 @@
 
 Unofficial: docs/protocols/claude-ide.md has the facts and how each was seen. The CLI calls the tools itself, its model
 sees `getDiagnostics` only. `openDiff` answers when the person has decided; whatever ends a diff but an acceptance is
-answered as a rejection, since the CLI takes everything else for a yes. `executeCode` is not offered: it runs code.
+answered as a rejection, since the CLI takes a closed tab for a yes. `executeCode` is not offered: it runs code.
 """
 
 from __future__ import annotations
