@@ -6,7 +6,8 @@ import asyncio
 import importlib
 import shutil
 import tempfile
-from collections.abc import Generator, Iterator
+import threading
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from types import ModuleType
@@ -189,6 +190,20 @@ class CompanionCase(DeferrableTestCase):
         patcher = patch.object(loaded(module), name, value)
         patcher.start()
         self.addCleanup(patcher.stop)
+
+    def slowed(self, name: str) -> Callable[[], None]:
+        """Have the companion answer a question about the changes only after what is returned is called."""
+        running: Any = loaded("sublime_text.package").adapter().thread._running[1]
+        real, may_go = getattr(running.changes, name), threading.Event()
+
+        async def slow(*given: Any) -> Any:
+            await asyncio.to_thread(may_go.wait)
+            return await real(*given)
+
+        setattr(running.changes, name, slow)
+        self.addCleanup(may_go.set)
+        self.addCleanup(setattr, running.changes, name, real)
+        return may_go.set
 
     def set_setting(self, name: str, value: Any) -> None:
         """Have another setting of the package until the test is over."""

@@ -90,6 +90,23 @@ class TestWritten(ChangesCase):
         self.code = code
         yield from self.marked(code, 2)
 
+    def test_a_file_is_not_decided_while_an_older_version_of_it_is_marked(self) -> Steps:
+        """The companion is slow to tell the changes of what an agent has just written."""
+        yield from self.opened_at_first()
+        go_on = self.slowed("file")
+        [before] = self.on_screen.listings.of(self.window).rows
+        self.path.write_text(text := self.path.read_text() + "unseen\n", newline="")
+        yield lambda: self.on_screen.listings.of(self.window).rows[0].after != before.after
+        for decision in ("keep", "undo"):
+            self.screen.messages.clear()
+            self.window.run_command(f"qwen_companion_{decision}_file")
+            self.assertTrue(self.screen.said("This file is being compared again."))
+        go_on()
+        yield lambda: self.on_screen._views[self.code.id()].changes.text == text
+        self.assertEqual(self.path.read_text(), text)
+        self.window.run_command("qwen_companion_keep_file")
+        yield from self.waits()
+
     def test_what_was_removed_is_shown_where_the_person_goes_and_hidden_when_they_leave(self) -> Steps:
         """By the editor, or by us where it shows nothing. The status bar names the keys."""
         yield from self.opened_at_first()

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -182,6 +183,59 @@ class TestReview(ReviewCase):
         yield 200
         self.assertEqual(self.file.read_text(), text)
         yield from self.waits(1)
+
+    def test_a_key_for_a_whole_file_is_refused_while_an_older_version_of_it_is_shown(self) -> Steps:
+        """The companion is slow to tell the prompt, or the lines, of what an agent has just written."""
+        self.file.write_text(OLD)
+        yield from self.begun()
+        self.file.write_text(text := OLD.replace("line 3\n", "three\n"))
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▾ app.py   +1 −1", "three")
+        feed = loaded("sublime_text.package").adapter().review.tab(self.window).feed
+        for at, name in enumerate(("turns", "bodies"), 20):
+            go_on = self.slowed(name)
+            [before] = feed.rows.values()
+            self.file.write_text(text := text.replace(f"line {at}\n", f"unseen {at}\n"))
+            yield lambda before=before: [*feed.rows.values()] != [before]
+            yield 300
+            keep = loaded("sublime_text.review.review_commands").QwenCompanionKeepFileCommand(self.window)
+            keys = [partial(self.press, key) for key in ("shift+k", "shift+u")]
+            for line, decisions in (("three", [*keys, keep.run]), ("▾ app.py", [*keys, partial(self.press, "k")])):
+                self.go_to(line)
+                self.assertNotIn(f"unseen {at}", self.lines())
+                for decision in decisions:
+                    self.screen.messages.clear()
+                    decision()
+                    with self.subTest(name, line=line, decision=decision):
+                        self.assertTrue(self.screen.said("app.py has changed meanwhile: look at it again."))
+            go_on()
+            yield self.has("▾ app.py", f"unseen {at}")
+            self.assertEqual(self.file.read_text(), text)
+            yield from self.waits(1)
+        self.press("shift+k")
+        yield from self.waits(0)
+
+    def test_a_whole_file_is_not_decided_after_a_change_of_it_if_it_has_changed_meanwhile(self) -> Steps:
+        self.file.write_text(OLD)
+        yield from self.begun()
+        self.file.write_text(text := OLD.replace("line 3\n", "three\n").replace("line 30\n", "thirty\n"))
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▾ app.py   +2 −2", "thirty")
+        feed = loaded("sublime_text.package").adapter().review.tab(self.window).feed
+        decide, sent = feed.decide, list[Any]()
+        feed.decide = lambda *given: sent.append(given)
+        self.press("k", "shift+u")
+        del feed.decide
+        self.file.write_text(text.replace("line 20\n", "unseen\n"))
+        yield self.has("▾ app.py   +3 −3", "unseen")
+        [given] = sent
+        decide(*given)
+        yield self.has("▾ app.py   +2 −2", "unseen", "thirty")
+        yield lambda: self.screen.said("app.py has changed meanwhile: look at it again.")
+        yield 300
+        self.assertEqual(self.file.read_text(), text.replace("line 20\n", "unseen\n"))
 
     def test_a_key_while_another_one_is_under_way_counts_though_the_agent_writes_meanwhile(self) -> Steps:
         self.file.write_text(OLD)

@@ -68,8 +68,8 @@ class _UnderWay:
     is_sent: bool = False
     """The companion has not answered yet."""
     is_whole: bool = False
-    then: tuple[ListedFile, Decision] | None = None
-    """What is decided of the whole file after that."""
+    then: tuple[ListedFile, Body | None, Decision] | None = None
+    """What is decided of the whole file after that, with what was seen of it."""
 
     @property
     def changes(self) -> set[int]:
@@ -123,19 +123,30 @@ class ReviewDecisions:
             self._send(file.key, entry)
         return len(decided) == len(found) or self._refused(file)
 
-    def decide_file(self, file: ListedFile, what: Decision) -> None:
-        """Keep or undo a file. It is said if that can't be."""
+    def decide_file(self, file: ListedFile, seen: Body | None, what: Decision) -> bool:
+        """Keep or undo a file as the person has seen it: with this body, or with None only its line.
+
+        Returns whether that is what waits. If not, that is said.
+        """
         row = self._feed.rows.get(file.key)
         if row is None or self.is_whole(file.key):
-            self._refused(file, is_decided=row is not None)
-            return
+            return self._refused(file, is_decided=row is not None)
         known = self._of.get(file.key)
         if known and (known.is_sent or known.sent or known.waiting):
-            known.then = file, what  # decisions are made in their order
-            return
-        entry = self._of[file.key] = _UnderWay(self._feed.bodies.get(file.key, NOTHING), is_whole=True)
-        entry.is_sent = True
-        self._feed.decide(row, what, None, lambda: self._done(file.key, entry))
+            known.then = file, seen, what  # decisions are made in their order
+            return True
+        # The row comes first, then what is shown of it: see `ReviewFeed.look`.
+        is_shown = seen is None or (
+            seen is self._feed.bodies.get(file.key) and self._feed.is_current(file.key, row.version)
+        )
+        if row.version != file.version or not is_shown:
+            return self._refused(file)
+        self._send_file(row, file.key, what)
+        return True
+
+    def _send_file(self, row: ChangeRow, key: FileKey, what: Decision) -> None:
+        entry = self._of[key] = _UnderWay(self._feed.bodies.get(key, NOTHING), is_sent=True, is_whole=True)
+        self._feed.decide(row, what, None, lambda: self._done(key, entry))
 
     def look(self) -> None:
         """What waits, or a body, is another one now."""
@@ -157,7 +168,11 @@ class ReviewDecisions:
         if row is None or not entry.waiting:
             del self._of[key]
             if row and entry.then:
-                self.decide_file(*entry.then)
+                file, seen, what = entry.then
+                if seen is None or _is_part(entry.body, seen):
+                    self._send_file(row, key, what)
+                else:
+                    self._refused(file)
             return
         what = entry.waiting[0].what
         count = next((at for at, each in enumerate(entry.waiting) if each.what != what), len(entry.waiting))
@@ -205,6 +220,12 @@ def _by_ident(body: Body) -> dict[tuple[str, ...], list[int]]:
     for change in range(len(body.changes)):
         found.setdefault(body.ident(change), []).append(change)
     return found
+
+
+def _is_part(body: Body, seen: Body) -> bool:
+    """Whether a body has no change that wasn't seen in one before."""
+    known = _by_ident(seen)
+    return all(len(found) <= len(known.get(ident, ())) for ident, found in _by_ident(body).items())
 
 
 def _moved(decided: Sequence[_Decided], before: Body, after: Body, places: Mapping[int, int]) -> list[_Decided]:

@@ -332,7 +332,11 @@ class _FileCommand(sublime_plugin.WindowCommand):
             answer = "accept" if self.decision == "keep" else "reject"
             diff.proposal.run_command(f"qwen_companion_{answer}_diff", {"by_key": by_key})
         elif row := self._row(path):
-            adapter.written.decide_file(self.window, row, self.decision)
+            view = None if path else adapter.focus.last(self.window)
+            if tab := adapter.review.of(view) if view else None:
+                tab.decide(self.decision, is_file=True)
+            else:
+                adapter.written.decide_file(self.window, row, self.decision)
         else:
             say(self.window, "No change in this file waits for a review.")
 

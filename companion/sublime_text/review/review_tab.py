@@ -631,8 +631,8 @@ class ReviewTab:
             self._decide_proposal(block, line, what, is_file=is_file)
             return
         if is_file or line == 0 or block.file.is_whole or block.body is None:
-            self._decisions.decide_file(block.file, what)
-            self._after("file")
+            if self._decisions.decide_file(block.file, block.body, what):
+                self._after("file")
         elif found := self._chosen(block):
             if self._decisions.decide(block.file, block.body, what, found):
                 self._after("change")
@@ -678,9 +678,9 @@ class ReviewTab:
             self._say(NO_CHANGE)
         elif len(written) < len(files) and what == "undo":
             self._say(ONE_BY_ONE)
-        for file in written:
-            self._decisions.decide_file(file, what)
-        if written or (files and what == "keep"):
+        shown = {block.key: block.body for block in self._blocks}
+        decided = [self._decisions.decide_file(file, shown.get(file.key), what) for file in written]
+        if any(decided) or (files and not written and what == "keep"):
             self._after("file")
 
     def _decide_proposal(self, block: Block, line: int, what: Decision, *, is_file: bool) -> None:

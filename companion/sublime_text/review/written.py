@@ -527,7 +527,11 @@ class WrittenChanges:
     def decide_file(self, window: sublime.Window, row: ChangeRow, what: Decision) -> None:
         """Keep or undo a file. Then the next one comes if the person is in it."""
         view = self._focus.last(window)
-        onward = Onward.of_file(view, what) if view and self.listings.row_in(view) == row else None
+        is_here = view is not None and self.listings.row_in(view) == row
+        if view and is_here and (marked := self._views.get(view.id())) and not marked.shows(row):
+            say(window, STALE)
+            return
+        onward = Onward.of_file(view, what) if view and is_here else None
         decide(self._ask, window, row, what, None, lambda: self._decided(window, onward) if onward else None)
 
     def decide_all(self, window: sublime.Window, what: Decision) -> None:

@@ -79,6 +79,10 @@ class WrittenView:
         """Whether the view has the text that was compared."""
         return text_of(self.view) == self.changes.text
 
+    def shows(self, row: ChangeRow) -> bool:
+        """Whether the changes are marked that the file has in this row, wherever the person has edited meanwhile."""
+        return (self.row.before, self.row.after) == (row.before, row.after)
+
     def update(self, row: ChangeRow, changes: FileChanges) -> None:
         """The file or its baseline has changed."""
         was_shown = self._revealed is not None
