@@ -166,8 +166,11 @@ class ChatHistory:
         check_idle(chat)
         left: list[str] = []
         if undo_files and to.is_written:
-            changed, left = await self._registry.turns.restore_turn(chat.window, to.turn)
-            rewinding = Rewinding(tuple(changed), ())
+            try:
+                changed, left = await self._registry.turns.restore_turn(chat.window, to.turn)
+                rewinding = Rewinding(tuple(changed), ())
+            except OSError as error:  # the conversation may have gone back already, and the prompt comes back as well
+                left = [f"{str(error)[:1].upper()}{str(error)[1:]}."]
         told = [_told(rewinding, folder.there) if to.rewinds else _undone(rewinding.changed, folder.there)]
         if not to.rewinds:
             told.append(STAYS.format(agent=chat.agent))

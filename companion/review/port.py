@@ -112,6 +112,13 @@ class OpenFiles(Protocol):
         ...
 
 
+class QuestionClosedError(OSError):
+    """The person has closed a question without an answer. What has asked it does nothing, and its callers say so."""
+
+    def __init__(self) -> None:
+        super().__init__("nothing was written: the question was closed without an answer")
+
+
 class QuestionDialogs(Protocol):
     """Questions in dialogs and panels, called on the companion thread."""
 
@@ -119,7 +126,8 @@ class QuestionDialogs(Protocol):
         """Ask a question with a button for yes; True if the person clicks that.
 
         Nobody has asked for it, so it comes only once nothing has been typed for a while: a key would answer it. With
-        `no`, a button of that name answers no, and it is a yes if the question is closed without an answer.
+        `no`, a button of that name answers no, and QuestionClosedError is raised if the question is closed without an
+        answer.
         """
         ...
 

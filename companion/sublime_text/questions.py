@@ -9,6 +9,7 @@ import sublime
 
 from ..chats.transcript.plain import flat, spelled
 from ..ids import WindowId
+from ..review.port import QuestionClosedError
 from .bridge import UiBridge, asked
 from .chat.permissions import ask_form
 from .windows import Focus
@@ -37,14 +38,17 @@ class EditorQuestions:
             if (left := self._focus.typed_at + QUIET - time.monotonic()) <= 0:
                 break
             await asyncio.sleep(left)
-        return await self._confirm(question, yes, no)
+        if (answer := await self._confirm(question, yes, no)) is None:
+            raise QuestionClosedError
+        return answer
 
     @asked(waits=True)
-    def _confirm(self, question: str, yes: str, no: str) -> bool:
+    def _confirm(self, question: str, yes: str, no: str) -> bool | None:
         question = flat(question, 1_000)  # it may name a folder
-        if no:
-            return sublime.yes_no_cancel_dialog(question, yes, no) != sublime.DialogResult.NO
-        return sublime.ok_cancel_dialog(question, yes)
+        if not no:
+            return sublime.ok_cancel_dialog(question, yes)
+        answer = sublime.yes_no_cancel_dialog(question, yes, no)
+        return None if answer == sublime.DialogResult.CANCEL else answer == sublime.DialogResult.YES
 
     @asked(waits=True)
     def may_touch(self, agent: str, path: str, *, writes: bool) -> bool:

@@ -212,6 +212,35 @@ class TestWritten(ChangesCase):
         yield from self.waits()
         self.assertEqual(self.path.read_text(), LINES.replace("line 10\n", "mine line 10\n"))
 
+    def test_nothing_is_written_if_the_question_about_the_persons_own_lines_is_closed(self) -> Steps:
+        """Each button does what it says, and Cancel nothing. Enter is Keep Mine."""
+        self.set_limit("sublime_text.questions", "QUIET", 0.0)
+        yield from self.opened_at_first()
+        self.put_caret(self.code, 3)
+        self.code.run_command("insert", {"characters": "mine, "})
+        self.code.run_command("save")
+        yield lambda: "mine" in self.path.read_text()
+        text = self.path.read_text()
+        marked = self.on_screen._views[self.code.id()]
+        yield {"condition": lambda: marked.row.note and marked.changes.text == text, "timeout": 60_000}
+        asked: list[str] = []
+        answers = [sublime.DialogResult.CANCEL, sublime.DialogResult.YES]
+
+        def answer(question: str, yes: str, no: str) -> sublime.DialogResult:
+            asked.append(f"{question} {yes} {no}")
+            return answers[len(asked) - 1]
+
+        with patch.object(sublime, "yes_no_cancel_dialog", answer):
+            self.window.run_command("qwen_companion_undo_file")
+            yield lambda: len(asked) == 1
+            yield lambda: self.screen.said("Nothing was written: the question was closed without an answer.")
+            self.assertEqual(self.path.read_text(), text)
+            self.assertEqual(self.listed(), {"code.txt": ("modified", 2)})
+            self.window.run_command("qwen_companion_undo_file")
+            yield from self.waits()
+        self.assertEqual(self.path.read_text(), LINES.replace("line 3\n", "line 3\nmine, line three\n"))
+        self.assertTrue(asked[0].endswith("Keep it? Keep Mine Undo Those Too"), asked)
+
     def test_nothing_is_undone_in_a_file_with_unsaved_edits(self) -> Steps:
         """The change stays listed, and the file is not written."""
         yield from self.opened_at_first()

@@ -22,7 +22,7 @@ from companion.problems.shown import FileProblems, ShownProblems
 from companion.review.changes import TextEdit
 from companion.review.disk import Encodings, Stamp, stamp
 from companion.review.marks import Marks
-from companion.review.port import UnsavedTextError
+from companion.review.port import QuestionClosedError, UnsavedTextError
 from companion.review.review import Review
 from companion.server.port import (
     ContextRequest,
@@ -96,7 +96,8 @@ class MemoryEditor:
     """The questions that were asked."""
     saved: list[str] = field(default_factory=list)
     """The files that a CLI had saved."""
-    says_yes: bool = True
+    says_yes: bool | None = True
+    """None if the person closes a question without an answer."""
     turns: list[tuple[int, str, int]] = field(default_factory=list)
     offered: list[str] = field(default_factory=list)
     """The decisions of which it was said how they are taken back."""
@@ -218,7 +219,9 @@ class MemoryEditor:
 
     async def confirm(self, window: int, question: str, yes: str, no: str = "") -> bool:
         self.confirmed.append(question)
-        return self.says_yes
+        if no and self.says_yes is None:
+            raise QuestionClosedError
+        return bool(self.says_yes)
 
     def turn_changed(self, window: WindowId, agent: str, files: int) -> None:
         self.turns.append((window, agent, files))

@@ -11,7 +11,7 @@ from companion.changes.lines import Weave
 from companion.snapshots.files import WriteRefusedError
 
 from .folders import AGENT, Folder, tree
-from .work import LINES, WINDOW, Work
+from .work import CHAT, LINES, WINDOW, Work
 
 AGENTS = LINES.replace("line 3\n", "agent\n")
 
@@ -165,6 +165,38 @@ async def test_it_is_asked_once_before_lines_of_both_are_undone(work: Work, says
     assert "agent and me" in work.editor.confirmed[0]
     left = "line 3\nagent and me\n" if says_yes else "line 3\n"
     assert path.read_text() == LINES.replace("line 3\n", left)
+
+
+async def test_nothing_is_undone_if_the_question_about_lines_of_both_is_closed(work: Work):
+    from companion.changes.port import SavedText  # noqa: PLC0415
+    from companion.review.port import QuestionClosedError  # noqa: PLC0415
+
+    work.editor.says_yes = None
+    folder = await work.in_turn()
+    path = work.path / "a.py"
+    path.write_text(AGENTS)
+    await work.until(lambda: "a.py" in work.rows)
+    mine = AGENTS.replace("agent\n", "agent and me\n")
+    path.write_text(mine)
+    work.rounds.saved(str(path), SavedText(AGENTS, mine))
+    await work.until(lambda: work.rows["a.py"].note)
+    with pytest.raises(QuestionClosedError):
+        await work.rounds.restore_turn(WINDOW, "turn-1")
+    work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+    await work.until(lambda: not work.rounds.roots.is_in_turn(folder))
+    row = work.rows["a.py"]
+    for undo in (
+        lambda: work.decisions.undo_all(WINDOW),
+        lambda: work.decisions.undo_file(WINDOW, row),
+        lambda: work.decisions.restore(WINDOW, row.root, folder.round.state.checkpoints[0].number),
+    ):
+        asked, work.editor.said = len(work.editor.confirmed), []
+        undo()
+        await work.until(lambda: work.editor.said)
+        assert len(work.editor.confirmed) == asked + 1
+        assert work.editor.said == [("Nothing was written: the question was closed without an answer.", WINDOW)]
+        assert path.read_text() == mine
+        assert work.rows["a.py"].note
 
 
 def restore(folder: Folder, number: int, *, is_all: bool = False) -> None:

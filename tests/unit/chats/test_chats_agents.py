@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import psutil
 import pytest
@@ -464,6 +465,23 @@ async def test_the_files_go_back_also_where_the_agent_can_not(room: Room) -> Non
     assert written.restored == written.began
     room.chats.turn_written(CHAT, target.turn, 3)
     await until(lambda: room.render.status.changed == 3)
+
+
+async def test_the_prompt_comes_back_where_the_files_do_not(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Written()
+    restore = AsyncMock(side_effect=OSError("nothing was written: the question was closed without an answer"))
+    monkeypatch.setattr(written, "restore_turn", restore)
+    await room.state("live")
+    chat = room.chats._registry[CHAT]
+    room.chats._registry.turns = written
+    room.say("Hello")
+    await room.shows("You said: Hello")
+    await until(lambda: chat.status.running is None)
+    written.began = [turn.key for turn in chat.turns]
+    [target] = await room.chats.history.targets(CHAT)
+    told, draft = await room.chats.history.rewind(CHAT, target, undo_files=True)
+    assert told.endswith(" Nothing was written: the question was closed without an answer.")
+    assert draft.text == "Hello"
 
 
 RESUMES = """
