@@ -238,19 +238,17 @@ class Adapter:
         answer: Callable[[T], object],
         failed: Callable[[str], object] | None = None,
     ) -> None:
-        """Ask the companion something that takes a while.
+        """Ask the companion something that takes a while. It ends in `answer` or in `failed`, whatever happens.
 
         An error's sentence goes to `failed`, or into the window's status bar if `failed` is None.
         """
         identifier = WindowId(window.id())
 
         async def put(companion: Companion) -> None:
-            from ..conversation.failures import ChatError  # noqa: PLC0415 - its package is the companion thread's
-
             try:
                 result = await question(companion)
-            except ChatError as error:
-                why, tell = str(error), failed or (lambda why: self.messenger.mention(why, identifier))
+            except BaseException as error:  # noqa: BLE001 - a folder that is let go raises CancelledError
+                why, tell = _sentence(error), failed or (lambda why: self.messenger.mention(why, identifier))
                 self._bridge.post(lambda: tell(why))
             else:
                 self._bridge.post(lambda: answer(result))
@@ -340,6 +338,26 @@ class Adapter:
         question = f"Send your {many} on what you have accepted as well?"
         if sublime.ok_cancel_dialog(question, "Send Comments"):
             send_after_answer(self, window, comments)
+
+
+def _sentence(error: BaseException) -> str:
+    """Why a question has no answer, for the person. What nobody expects is logged."""
+    import asyncio  # noqa: PLC0415 - it would stall the UI thread
+
+    from ..conversation.failures import ChatError  # noqa: PLC0415 - its package is the companion thread's
+
+    match error:
+        case ChatError():
+            return str(error)
+        case OSError() if str(error):
+            why = str(error).rstrip(".")
+            logger.warning("A question could not be answered: %s", why)
+            return f"{why[:1].upper()}{why[1:]}."
+        case asyncio.CancelledError():
+            return "Its folder was closed meanwhile."
+        case _:
+            logger.error("A question could not be answered", exc_info=error)
+            return "That could not be done. Sublime's console says why."
 
 
 def _guarded(end: Callable[[], T]) -> T | None:

@@ -22,16 +22,21 @@ class Post(Protocol):
 
 
 class AskLater(Protocol):
-    """Asks the companion something; the answer comes on the UI thread."""
+    """Asks the companion something; the answer comes on the UI thread, or an error's sentence does."""
 
     def __call__(
         self,
         window: sublime.Window,
         question: Callable[[Companion], Coroutine[Any, Any, T]],
         answer: Callable[[T], object],
+        failed: Callable[[str], object] | None = None,
     ) -> None:
-        """Ask."""
+        """Ask. One of both is called, or with None the status bar tells the error."""
         ...
+
+
+def unsaid(_: str) -> None:
+    """Tell nobody why something could not be done that no person has asked for. It is logged."""
 
 
 class OffThread(Protocol):

@@ -205,6 +205,21 @@ class CompanionCase(DeferrableTestCase):
         self.addCleanup(setattr, running.changes, name, real)
         return may_go.set
 
+    def fails(self, part: str, name: str, error: BaseException, times: int = 1) -> list[BaseException]:
+        """Have a part of the companion fail so often where it is asked something. Gives the failures so far."""
+        of: Any = getattr(loaded("sublime_text.package").adapter().thread._running[1], part)
+        real, failures = getattr(of, name), list[BaseException]()
+
+        async def fail(*given: Any, **named: Any) -> Any:
+            if len(failures) < times:
+                failures.append(error)
+                raise error
+            return await real(*given, **named)
+
+        setattr(of, name, fail)
+        self.addCleanup(setattr, of, name, real)
+        return failures
+
     def set_setting(self, name: str, value: Any) -> None:
         """Have another setting of the package until the test is over."""
         settings = sublime.load_settings("QwenCompanion.sublime-settings")

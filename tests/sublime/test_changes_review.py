@@ -104,8 +104,19 @@ class TestWritten(ChangesCase):
         go_on()
         yield lambda: self.on_screen._views[self.code.id()].changes.text == text
         self.assertEqual(self.path.read_text(), text)
+        yield lambda: self.on_screen._views[self.code.id()].shows(self.on_screen.listings.of(self.window).rows[0])
         self.window.run_command("qwen_companion_keep_file")
         yield from self.waits()
+
+    def test_marks_that_could_not_be_told_come_when_the_view_gets_the_focus(self) -> Steps:
+        failures = self.fails("changes", "file", OSError("git was ended"))
+        code = self.window.open_file(str(self.path))
+        yield lambda: failures
+        yield 200
+        self.assertFalse(code.get_regions("qwen_companion.changes"))
+        self.window.focus_view(self.view)
+        self.window.focus_view(code)
+        yield from self.marked(code, 2)
 
     def test_what_was_removed_is_shown_where_the_person_goes_and_hidden_when_they_leave(self) -> Steps:
         """By the editor, or by us where it shows nothing. The status bar names the keys."""
@@ -459,6 +470,10 @@ class TestWritten(ChangesCase):
         self.on_screen.overwritten.offer(self.window, str(self.path), ["Qwen Code"], "theirs\n")
         view = self.window.open_file(str(self.path))
         yield lambda: not view.is_loading()
+        self.assertTrue(self.on_screen.overwritten.waits(view))
+        self.fails("changes", "compared", OSError("it was ended"))
+        view.run_command("qwen_companion_compare_overwritten")
+        yield lambda: self.screen.said("It was ended.")
         self.assertTrue(self.on_screen.overwritten.waits(view))
         view.run_command("qwen_companion_compare_overwritten")
         yield self.baselines

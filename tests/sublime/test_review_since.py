@@ -90,6 +90,22 @@ class TestReviewSince(ReviewCase):
         tab = loaded("sublime_text.package").adapter().review.tab(self.window, "review since")
         return tab is not None and tab.feed.point.name == name
 
+    def test_it_is_said_why_nothing_is_listed_and_asked_again_by_whoever_comes_back(self) -> Steps:
+        yield from self.branched()
+        self.fails("since", "listing", OSError("git was ended"))
+        yield from self.since("main")
+        yield self.has("— Git was ended.")
+        self.window.focus_view(self.view)
+        self.window.focus_view(self.tab)
+        yield self.has("— 1 file, +2 −2", "▾ app.py   +2 −2", "line thirty")
+        self.fails("since", "undo", OSError("git was ended again"))
+        self.go_to("line thirty")
+        self.press("u")
+        yield lambda: self.screen.said("Git was ended again.")
+        self.go_to("line thirty")
+        self.press("u")
+        yield lambda: self.file.read_text() == OLD.replace("line 3\n", "line three by the agent\n")
+
     def test_it_lists_what_differs_from_a_branch_point_and_nothing_that_is_excluded(self) -> Steps:
         yield from self.branched()
         yield from self.since("main")

@@ -283,6 +283,59 @@ class TestReview(ReviewCase):
         yield lambda: going() == 2
         del running.changes.roots.window(self.window.id()).turns[7, "turn"]
 
+    def test_what_the_companion_could_not_tell_is_asked_for_again(self) -> Steps:
+        """Git was ended, for example; a folder that is let go raises an error that is no Exception."""
+        self.set_limit("sublime_text.review.feed", "AGAIN", 100)
+        for at in range(4):
+            (self.folder / f"{at}.py").write_text(OLD)
+        yield from self.begun()
+        yield from self.review()
+        closed = loaded("changes.folder").FolderClosedError()
+        for at, (name, error) in enumerate((n, e) for n in ("turns", "bodies") for e in (OSError("git"), closed)):
+            with self.subTest(name, error=error):
+                failures = self.fails("changes", name, error, 2)
+                (self.folder / f"{at}.py").write_text(OLD.replace("line 3\n", f"new {at}\n"))
+                yield self.has(f"▾ {at}.py", f"new {at}")
+                self.assertEqual(len(failures), 2)
+        self.assertEqual(self.screen.messages, [])
+
+    def test_keys_go_on_after_a_decision_that_has_failed(self) -> Steps:
+        self.file.write_text(OLD)
+        yield from self.begun()
+        self.file.write_text(OLD.replace("line 3\n", "three\n"))
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▾ app.py", "three")
+        closed = loaded("changes.folder").FolderClosedError()
+        tab = loaded("sublime_text.package").adapter().review.tab(self.window)
+        for key, name in (("k", "keep_changes"), ("u", "undo_changes")):
+            for error, why in (
+                (closed, "Its folder was closed meanwhile."),
+                (ValueError("no"), "That could not be done. Sublime's console says why."),
+                (OSError("git was ended"), "Git was ended."),
+            ):
+                with self.subTest(name, error=error):
+                    self.screen.messages.clear()
+                    self.go_to("three")
+                    self.fails("decisions", name, error)
+                    self.press(key)
+                    yield lambda: not tab._decisions._of
+                    self.assertTrue(self.screen.messages[-1].endswith(why), self.screen.messages)
+        self.go_to("three")
+        self.press("u")
+        yield from self.waits(0)
+        self.assertEqual(self.file.read_text(), OLD)
+
+    def test_it_is_said_that_a_checkpoint_is_gone(self) -> Steps:
+        yield from self.two_turns()
+        self.window.run_command("qwen_companion_restore_checkpoint")
+        yield lambda: self.screen.panels
+        running: Any = loaded("sublime_text.package").adapter().thread._running[1]
+        for folder in running.changes.roots.windows[self.window.id()].folders.values():
+            folder.round.state.checkpoints = []
+        self.screen.panels[-1][1](0)
+        yield lambda: self.screen.said("This checkpoint is gone.")
+
     def test_selected_lines_of_a_change_are_decided_alone(self) -> Steps:
         self.file.write_text("a\nb\n")
         yield from self.begun()

@@ -38,7 +38,7 @@ def decide(
     found: Sequence[Chosen] | None,
     done: Callable[[], object],
 ) -> None:
-    """Keep or undo some changes of a file, or with None all of it. `done` is called when that is done, or refused."""
+    """Keep or undo some changes of a file, or with None all of it. `done` is called when that is over in any way."""
     number = WindowId(window.id())
 
     async def decision(companion: Companion) -> None:
@@ -48,7 +48,11 @@ def decide(
         elif task := (decisions.keep_file if what == "keep" else decisions.undo_file)(number, row):
             await task
 
-    ask(window, decision, lambda _: done())
+    def failed(why: str) -> None:
+        say(window, why)
+        done()
+
+    ask(window, decision, lambda _: done(), failed)
 
 
 class _Decided(NamedTuple):

@@ -35,6 +35,8 @@ AT_ONCE = 40
 """Files whose bodies are asked for together."""
 KEPT = 200
 """Answered proposals that are listed."""
+AGAIN = 3_000
+"""Milliseconds after which what the companion could not tell is asked for again. It logs why."""
 ANSWERED = "answered"
 """What the view's record has of those."""
 
@@ -193,7 +195,12 @@ class ReviewFeed:
                 self._came(file.key, *found.get(file.key.name, (file.version, NOTHING)))
             self.changed()
 
-        self._ask(self.window, lambda companion: self._bodies(companion, root, paths), answer)
+        def failed(_: str) -> None:
+            for file in files:
+                self._asked.pop(file.key, None)
+            sublime.set_timeout(self.changed, AGAIN)
+
+        self._ask(self.window, lambda companion: self._bodies(companion, root, paths), answer, failed)
 
     def _bodies(
         self, companion: Companion, root: str, paths: Sequence[str]
@@ -231,7 +238,11 @@ class ReviewFeed:
             self._turns_of = {(row.root, row.path, row.after): found.get((row.root, row.path), ()) for row in rows}
             self.changed()
 
-        self._ask(self.window, lambda companion: companion.changes.turns(number), answer)
+        def failed(_: str) -> None:
+            self._asks_turns = False
+            sublime.set_timeout(self.changed, AGAIN)
+
+        self._ask(self.window, lambda companion: companion.changes.turns(number), answer, failed)
 
     def _proposing(self) -> list[ReviewTurn]:
         conversations: dict[tuple[str, str], list[ListedFile]] = {}

@@ -17,7 +17,7 @@ from ...chats.transcript.plain import flat
 from ...ids import WindowId
 from ...review.changes import counted
 from ...review.document import DoneLine, FileKey, ListedFile, ReviewTurn
-from ..calls import AskLater
+from ..calls import AskLater, unsaid
 from ..own_views import Kind
 from ..panels import PanelItem, choose, say
 from .decisions import Decision
@@ -88,7 +88,7 @@ class SinceFeed(ReviewFeed):
         async def end(companion: Companion) -> None:
             companion.since.end(number)
 
-        self._ask(self.window, end, lambda _: None)
+        self._ask(self.window, end, lambda _: None, unsaid)
 
     def refresh(self) -> None:
         """The disk may be another one by now."""
@@ -102,7 +102,10 @@ class SinceFeed(ReviewFeed):
             self._take(listing)
             self.changed()
 
-        self._ask(self.window, lambda companion: companion.since.listing(number, point), answer)
+        def failed(why: str) -> None:
+            answer(SinceListing(point, trouble=why))
+
+        self._ask(self.window, lambda companion: companion.since.listing(number, point), answer, failed)
 
     def _take(self, listing: SinceListing) -> None:
         self._asks, self._listing, self.point = False, listing, listing.point
@@ -171,4 +174,8 @@ class SinceFeed(ReviewFeed):
             self._take(listing)
             done()
 
-        self._ask(self.window, lambda companion: companion.since.undo(number, point, row, found or ()), answer)
+        def failed(why: str) -> None:
+            say(self.window, why)
+            done()
+
+        self._ask(self.window, lambda companion: companion.since.undo(number, point, row, found or ()), answer, failed)

@@ -397,17 +397,18 @@ class OverwrittenTexts:
 
     def compare(self, view: sublime.View) -> None:
         """Show what a save has overwritten beside the file."""
-        window = view.window()
-        offer = self._end(real_path(view.file_name() or "")) if window else None
+        window, path = view.window(), real_path(view.file_name() or "")
+        offer = self._offers.get(path)
         if offer is None or window is None:
             return
         title = f"{os.path.basename(view.file_name() or '')} ({offer.who}, overwritten)"
         mine = text_of(view)
-        self._ask(
-            window,
-            lambda companion: companion.changes.compared(offer.text, mine),
-            lambda changes: self._show_beside(view, offer.text, title, changes),
-        )
+
+        def answer(changes: Sequence[Lines]) -> None:
+            self._end(path)
+            self._show_beside(view, offer.text, title, changes)
+
+        self._ask(window, lambda companion: companion.changes.compared(offer.text, mine), answer)
 
     def close_all(self) -> None:
         """The package is unloaded."""

@@ -23,7 +23,7 @@ from ...review.document import Body
 from ...visits import Visit
 from ..bridge import UiBridge, posted
 from ..buffers import text_of
-from ..calls import AskLater, OffThread
+from ..calls import AskLater, OffThread, unsaid
 from ..follow import Following
 from ..keys import KEYS
 from ..notices import LONGEST, NOTICES
@@ -302,7 +302,7 @@ class WrittenChanges:
             if visits:
                 self._following.visited(window, visits)
 
-        self._ask(window, lambda companion: companion.changes.bodies(number, root, paths), answer)
+        self._ask(window, lambda companion: companion.changes.bodies(number, root, paths), answer, unsaid)
 
     @posted
     def offer_take_back(self, window: WindowId, said: str) -> None:
@@ -397,7 +397,10 @@ class WrittenChanges:
         def answer(changes: FileChanges | None) -> None:
             self._mark(view, row, changes)
 
-        self._ask(window, lambda companion: companion.changes.file(row.root, row.path), answer)
+        def failed(_: str) -> None:
+            self._asked.pop(view.id(), None)  # it is asked for again when something waits, or the view gets the focus
+
+        self._ask(window, lambda companion: companion.changes.file(row.root, row.path), answer, failed)
 
     def _mark(self, view: sublime.View, row: ChangeRow, changes: FileChanges | None) -> None:
         if not view.is_valid() or self.listings.row_in(view) is None:

@@ -19,7 +19,7 @@ from ...review.changes import lines_of
 from ...review.compare import Change
 from ...review.marks import Marks, Side, marks_of, points_of, starts_of
 from ..buffers import text_of
-from ..calls import AskLater
+from ..calls import AskLater, unsaid
 from ..style import ACCEPTS, COLOURS, UNDOES
 from .diff_marks import Links, SideMarks, change_regions
 from .navigation import KEYS_STATUS, at_caret, next_change, rows_in, show_change, show_place
@@ -81,7 +81,7 @@ class WrittenView:
 
     def shows(self, row: ChangeRow) -> bool:
         """Whether the changes are marked that the file has in this row, wherever the person has edited meanwhile."""
-        return (self.row.before, self.row.after) == (row.before, row.after)
+        return self.changes.after == row.after
 
     def update(self, row: ChangeRow, changes: FileChanges) -> None:
         """The file or its baseline has changed."""
@@ -237,7 +237,9 @@ class ReferenceDocuments:
             if self._marked(number) is marked and marked.changes is changes:
                 marked.refer_to(changes.baseline if text is None else text)
 
-        self._ask(window, lambda companion: companion.changes.merged(changes.baseline, changes.text, mine), answer)
+        self._ask(
+            window, lambda companion: companion.changes.merged(changes.baseline, changes.text, mine), answer, unsaid
+        )
 
     def restore(self, marked: WrittenView) -> None:
         """Nothing of a file waits any more: its gutter compares with git again, as the person's settings say."""
@@ -252,4 +254,5 @@ class ReferenceDocuments:
                 view.set_reference_document(text)
 
         is_index = settings.get("git_diff_target", "index") != "head"
-        self._ask(window, lambda companion: companion.changes.committed(row.root, row.path, in_index=is_index), answer)
+        question = lambda companion: companion.changes.committed(row.root, row.path, in_index=is_index)  # noqa: E731
+        self._ask(window, question, answer, unsaid)
