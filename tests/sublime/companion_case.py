@@ -191,18 +191,18 @@ class CompanionCase(DeferrableTestCase):
         patcher.start()
         self.addCleanup(patcher.stop)
 
-    def slowed(self, name: str) -> Callable[[], None]:
-        """Have the companion answer a question about the changes only after what is returned is called."""
-        running: Any = loaded("sublime_text.package").adapter().thread._running[1]
-        real, may_go = getattr(running.changes, name), threading.Event()
+    def slowed(self, name: str, part: str = "changes") -> Callable[[], None]:
+        """Have a part of the companion answer only after what is returned is called."""
+        of: Any = getattr(loaded("sublime_text.package").adapter().thread._running[1], part)
+        real, may_go = getattr(of, name), threading.Event()
 
         async def slow(*given: Any) -> Any:
             await asyncio.to_thread(may_go.wait)
             return await real(*given)
 
-        setattr(running.changes, name, slow)
+        setattr(of, name, slow)
         self.addCleanup(may_go.set)
-        self.addCleanup(setattr, running.changes, name, real)
+        self.addCleanup(setattr, of, name, real)
         return may_go.set
 
     def fails(self, part: str, name: str, error: BaseException, times: int = 1) -> list[BaseException]:

@@ -48,6 +48,23 @@ class TestOnward(ChangesCase):
         yield from self.waits(code=("modified", 1), other=("modified", 1))
         self.assertEqual(self.window.active_view(), self.code)
 
+    def test_another_decision_counts_while_one_is_under_way(self) -> Steps:
+        """The same one again doesn't: nobody has seen yet what comes next."""
+        keep = self.slowed("keep_changes", "decisions")
+        self.put_caret(self.code, 3)
+        self.code.run_command("qwen_companion_keep_change")
+        self.code.run_command("qwen_companion_keep_change")
+        self.put_caret(self.code, 25)
+        self.code.run_command("qwen_companion_keep_change")
+        self.put_caret(self.code, 12)
+        self.code.run_command("qwen_companion_undo_change")
+        text = LINES.replace("line 3\n", "x\n").replace("line 25\n", "")
+        yield {"condition": lambda: self.path.read_text() == text, "timeout": LIMIT}
+        keep()
+        yield from self.waits(other=("modified", 1))
+        self.assertEqual(self.path.read_text(), text)
+        self.assertFalse(any("changed meanwhile" in each for each in self.screen.messages), self.screen.messages)
+
     def test_the_next_change_comes_after_one_was_undone(self) -> Steps:
         """Also where lines have come back above it."""
         self.put_caret(self.code, 3)

@@ -64,14 +64,16 @@ class Onward:
     """What was decided by a key in a view. `rows` are the first and the last row of each change, from the top."""
 
     def __init__(
-        self, view: sublime.View, what: Decision, keys: Collection[str], rows: Sequence[tuple[int, int]]
+        self, view: sublime.View, what: Decision, found: Sequence[Chosen], rows: Sequence[tuple[int, int]]
     ) -> None:
         self.view = view
+        self.found = found
+        """The changes, by their keys, with the lines if only some are meant."""
         self.what: Decision = what
         self.path = view.file_name() or ""
         self.is_over = False
         """Whether the companion has done it, or refused to."""
-        self._keys = frozenset(keys)
+        self._keys = frozenset(key for key, _ in found)
         self._began = time.monotonic()
         self._text = view.change_count()
         self._lines = view.rowcol(view.size())[0]
@@ -483,9 +485,9 @@ class WrittenChanges:
         if not marked or not found:
             say(view.window(), "There is no change at the caret.")
             return
-        if before and before.is_under_way:  # the same key again: nobody has seen yet what comes next
-            return
-        onward = Onward(view, what, [key for key, _ in found], [marked.rows(key, lines) for key, lines in found])
+        if before and before.is_under_way and (before.what, before.found) == (what, found):
+            return  # the same key again: nobody has seen yet what comes next
+        onward = Onward(view, what, found, [marked.rows(key, lines) for key, lines in found])
         window = view.window()
         if window and self._decide(marked, what, found, lambda: self._decided(window, onward)):
             self._onward[view.id()] = onward
