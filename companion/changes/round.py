@@ -20,7 +20,7 @@ from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError, blob_id
 from ..snapshots.project import Head, Repository
 from ..snapshots.store import DamagedError, Store
-from .hunks import Hunks, Pieces, differences
+from .hunks import Hunks, Pieces, by_key, differences
 from .lines import Weave
 from .recent import CLOCK, RecentLooks, Sighting
 from .rows import ChangeRow, Rows, is_comparable, is_text, known_lines
@@ -650,18 +650,37 @@ class Round:
     def keep_change(self, path: str, key: str, lines: tuple[int, int] | None = None) -> None:
         """Take one change of a file over, or the part of it that some lines are."""
         found = self.wanted(path)
-        weave = self.weave_of(found)
-        if weave is None or found.before is None or found.after is None or found.renamed_from:
+        weave = self.part(found, key, lines)
+        kept = weave.kept(key, lines) if weave else None
+        if weave is None or kept is None or found.after is None:
             self.keep_file(path)
             return
-        kept = weave.kept(key, lines)
-        if kept is None:
-            raise WriteRefusedError(f"{path} has changed since")
         is_all = kept.base == weave.disk
-        entry = Entry((found.after if is_all else found.before).mode, self.objects.write(kept.base))
+        mode = found.before.mode if found.before and not is_all else found.after.mode
+        entry = Entry(mode, self.objects.write(kept.base))
         known = KnownLines(entry.blob, found.after.blob, kept.ops)
         self.stay({path: [(key, lines)]})
+        if found.before is None:
+            self._keep_modes([path])
         self._keep({path: entry}, [path] if is_all else [], {path: known})
+
+    def part(self, found: Difference, key: str, lines: tuple[int, int] | None) -> Weave | None:
+        """The lines of a file of which one change is decided, or some of its lines; None if that is the whole file.
+
+        Raises WriteRefusedError unless the change is there, and the file can be decided in parts.
+        """
+        if not key and lines is None:
+            return None
+        weave = self.weave_of(found)
+        changes = weave.hunks().found if weave else ()
+        if by_key(changes, key) is None:
+            raise WriteRefusedError(f"{found.path} has changed since")
+        is_one = lines is None and len(changes) == 1
+        if found.after is None or found.renamed_from or (found.before is None and is_one):
+            if not is_one:
+                raise WriteRefusedError(f"{found.path} can only be kept or undone as a whole")
+            return None
+        return weave
 
     def keep_all(self, paths: Collection[str] | None = None) -> None:
         """Take everything over, or all of these files."""

@@ -120,15 +120,13 @@ class RoundUndo:
         """
         found = self._round.wanted(path)
         self._check_parted(found, {*found.paths})
-        weave = self._round.weave_of(found) if key and found.before and found.after else None
-        if weave is None or weave.is_whole or found.renamed_from or found.before is None or found.after is None:
+        weave = self._round.part(found, key, lines)
+        undone = weave.undone(key, lines, is_all=is_all) if weave else None
+        if weave is None or undone is None or found.after is None or not (undone.disk or found.before):
             return self._plan(found, is_all=is_all)
-        undone = weave.undone(key, lines, is_all=is_all)
-        if undone is None:
-            raise WriteRefusedError(f"{path} has changed since")
         content, base = undone.disk, undone.base
         known = None if base == weave.base else base
-        if content == weave.base:
+        if content == weave.base and found.before:
             full_mode = self._round.store.modes.of(path, found.before, found.before)
             return [Write(path, found.before.mode, content, found.after, full_mode, base=known)]
         return [Write(path, found.after.mode, content, found.after, base=known, ops=undone.ops)]
@@ -314,17 +312,13 @@ class RoundUndo:
         contents = self._round.contents_of(found[:MAX_NOTES])
         told = {row.path: undone_notes(row, contents.get(row.path), key, lines) for row in rows if row.agents}
         rest = [each.path for each in found[MAX_NOTES:] if self._state.agents.get(each.path)]
-        own = {write.path: write for write in writes if write.path in told and self._leaves_lines(write)}
+        created = {*self._state.created, *(each.path for each in found if each.before is None)}
+        own = {write.path: write for write in writes if write.path in told and _leaves_lines(write, created)}
         data = self._objects.read(write.expected.blob for write in own.values() if write.expected)
         for name, write in own.items():
             if write.expected and write.data is not None:
                 told[name] = done_notes(name, data.get(write.expected.blob, b""), write.data)
         return told | {path: [f"{path}: the file is as before"] for path in rest}
-
-    def _leaves_lines(self, write: Write) -> bool:
-        """Whether something of the person stays in a file that is undone."""
-        is_comparable = write.expected is not None and is_text(write.expected) and write.content is not None
-        return is_comparable and (write.base is not None or write.path in self._state.created)
 
     def finish(
         self,
@@ -361,10 +355,10 @@ class RoundUndo:
         except OSError as error:
             raise self.unseen(error, failed) from error
         for write in done:
-            entry = after[write.path]
-            if write.ops and write.path in now and entry:
-                self._state.lines[write.path] = KnownLines(now[write.path].blob, entry.blob, write.ops)
-            elif entry is None or entry == now.get(write.path):
+            entry, base = after[write.path], now.get(write.path)
+            if write.ops and entry:
+                self._state.lines[write.path] = KnownLines(base.blob if base else "", entry.blob, write.ops)
+            elif entry is None or entry == base:
                 self._state.renamed.pop(write.path, None)
                 self._state.parted.pop(write.path, None)
         self._round.stay({path: () for path, entry in after.items() if now.get(path) == entry})
@@ -611,6 +605,12 @@ class RoundUndo:
         undone = Operation(disk, {path: [operation.accepted] for path in disk}, self._round.moment(), base, notes)
         undone.window = operation.window
         self._round.remember(undone)
+
+
+def _leaves_lines(write: Write, created: Collection[str]) -> bool:
+    """Whether something of the person, or of what an agent has created, stays in a file that is undone."""
+    is_comparable = write.expected is not None and is_text(write.expected) and write.content is not None
+    return is_comparable and (write.base is not None or write.path in created)
 
 
 def _reversed(found: Difference) -> Difference:

@@ -299,6 +299,16 @@ class TestWritten(ChangesCase):
         expected = LINES.replace("line 3\nline 4\nline 5\n", "x\nline 4\nz\n")
         yield {"condition": lambda: self.path.read_text() == expected, "timeout": 60_000}
 
+    def test_selected_lines_of_a_created_file_are_undone(self) -> Steps:
+        path = self.folder / "new.txt"
+        path.write_text("one\ntwo\nthree\n", newline="")
+        yield from self.waits(code=("modified", 2), new=("created", 1))
+        code = self.window.open_file(str(path))
+        yield from self.marked(code, 1)
+        self.put_caret(code, 2, 2)
+        code.run_command("qwen_companion_undo_change")
+        yield {"condition": lambda: path.exists() and path.read_text() == "one\nthree\n", "timeout": 60_000}
+
     @unittest.skipIf(sys.platform == "win32", "links need a right there")
     def test_the_next_change_is_behind_files_that_cannot_be_opened(self) -> Steps:
         """A deleted file and a link are passed, and a line says where they are decided."""

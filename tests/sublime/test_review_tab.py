@@ -349,6 +349,20 @@ class TestReview(ReviewCase):
         self.press("u")
         yield lambda: self.file.read_text() == "a\none\nthree\nb\n"
 
+    def test_selected_lines_of_a_created_file_are_decided_alone(self) -> Steps:
+        yield from self.begun()
+        (self.folder / "new.py").write_text("one\ntwo\nthree\n")
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▸ new.py   +3 −0")
+        self.press("tab")
+        yield self.has("▾ new.py   +3 −0", "two")
+        row = self.lines().index("two")
+        self.tab.sel().clear()
+        self.tab.sel().add(sublime.Region(self.tab.text_point(row, 0), self.tab.text_point(row, 2)))
+        self.press("u")
+        yield lambda: (self.folder / "new.py").read_text() == "one\nthree\n"
+
     def test_on_a_heading_all_under_it_is_decided(self) -> Steps:
         yield from self.two_files()
         yield from self.review()

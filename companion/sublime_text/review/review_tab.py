@@ -630,7 +630,8 @@ class ReviewTab:
         if block.file.key.back_end == "proposal":
             self._decide_proposal(block, line, what, is_file=is_file)
             return
-        if is_file or line == 0 or block.file.is_whole or block.body is None:
+        is_part = block.file.kind == "created" and not all(region.empty() for region in self.view.sel())
+        if is_file or line == 0 or (block.file.is_whole and not is_part) or block.body is None:
             if self._decisions.decide_file(block.file, block.body, what):
                 self._after("file")
         elif found := self._chosen(block):

@@ -217,3 +217,13 @@ def test_a_change_that_is_there_no_longer_is_told_nobody(folder: Folder):
     folder.write("a.py", LINES.replace("line 20\n", "another\n"))
     folder.look()
     assert folder.undoing.notes("a.py", key) == {"a.py": []}
+
+
+def test_lines_of_a_created_file_that_are_undone_are_told(folder: Folder):
+    folder.write("new.py", "one\ntwo\nthree\n")
+    folder.look()
+    [key] = folder.keys("new.py")
+    writes = folder.undoing.plan("new.py", key, (1, 1))
+    assert folder.undoing.notes("new.py", key, (1, 1), writes) == {"new.py": ["new.py, line 2: “two” was undone"]}
+    writes = folder.undoing.plan("new.py", key)
+    assert folder.undoing.notes("new.py", key, None, writes) == {"new.py": ["new.py: the new file was deleted again"]}

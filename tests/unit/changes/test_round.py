@@ -145,6 +145,89 @@ def test_selected_lines_are_those_of_the_moment_when_they_were_selected(folder: 
     assert folder.read("a.py").decode() == "above\n" + LINES.replace("line 3\nline 4\nline 5\n", "x\nline 4\nz\n")
 
 
+def test_selected_lines_of_a_created_file_are_undone_and_the_others_kept(folder: Folder):
+    folder.write("new.py", "one\ntwo\nthree\n")
+    folder.look()
+    [key] = folder.keys("new.py")
+    folder.undo("new.py", key, (1, 1))
+    assert folder.read("new.py") == b"one\nthree\n"
+    assert folder.listed() == {"new.py": "created"}
+    assert folder.undoing.untold() == []
+    folder.redo()
+    assert folder.read("new.py") == b"one\ntwo\nthree\n"
+    folder.round.keep_change("new.py", key, (1, 1))
+    [above, below] = folder.keys("new.py")
+    assert folder.undo("new.py", below) == []
+    assert folder.undo("new.py", above) == []
+    assert folder.read("new.py") == b"two\n"
+    assert folder.listed() == {}
+
+
+@pytest.mark.parametrize("what", ["keep", "undo"])
+def test_all_lines_of_a_created_file_are_the_file(folder: Folder, what: str):
+    folder.write("new.py", "one\ntwo\n")
+    folder.look()
+    [key] = folder.keys("new.py")
+    if what == "keep":
+        folder.round.keep_change("new.py", key, (0, 1))
+    else:
+        folder.undo("new.py", key, (0, 1))
+    assert (folder.path / "new.py").exists() == (what == "keep")
+    assert folder.listed() == {}
+
+
+@pytest.mark.parametrize("what", ["keep", "undo"])
+@pytest.mark.parametrize("then", ["grown", "deleted", "renamed", "binary"])
+def test_a_change_that_is_there_no_more_decides_nothing_else_of_its_file(folder: Folder, then: str, what: str):
+    path = "new.py" if then == "grown" else "a.py"
+    changed = LINES.replace("line 3\n", "three\n").replace("line 20\n", "twenty\n")
+    folder.write(path, "one\n" if then == "grown" else changed)
+    folder.look()
+    key = folder.keys(path)[0]
+    match then:
+        case "grown":
+            folder.write(path, "one\nunseen\n")
+        case "deleted":
+            (folder.path / path).unlink()
+        case "renamed":
+            (folder.path / path).rename(folder.path / "b.py")
+            path = "b.py"
+        case _:
+            folder.write(path, b"\0\xff")
+    folder.look()
+    before = folder.listed(), tree(folder.path)
+    with pytest.raises(WriteRefusedError, match=f"{path} (has changed since|can only be kept or undone as a whole)"):
+        folder.round.keep_change(path, key) if what == "keep" else folder.undo(path, key)
+    assert (folder.listed(), tree(folder.path)) == before
+
+
+@pytest.mark.parametrize("what", ["keep", "undo"])
+@pytest.mark.parametrize("kind", ["created", "deleted", "renamed", "binary", "mode"])
+def test_the_one_change_of_a_file_is_the_file(folder: Folder, kind: str, what: str):
+    """Without a key, it has none."""
+    before = tree(folder.path)
+    path = {"created": "new.py", "renamed": "b.py"}.get(kind, "a.py")
+    match kind:
+        case "created":
+            folder.write(path, "one\n")
+        case "deleted":
+            (folder.path / path).unlink()
+        case "renamed":
+            (folder.path / "a.py").rename(folder.path / path)
+            folder.write(path, LINES.replace("line 3\n", "three\n"))
+        case "binary":
+            folder.write(path, b"\0\xff")
+        case _:
+            (folder.path / path).chmod(0o755)
+    folder.look()
+    assert folder.listed() == {path: kind}
+    now = tree(folder.path)
+    key = next(iter(folder.keys(path)), "")
+    folder.round.keep_change(path, key) if what == "keep" else folder.undo(path, key)
+    assert tree(folder.path) == (now if what == "keep" else before)
+    assert folder.listed() == {}
+
+
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
 def test_one_of_two_changes_of_a_text_in_utf_16_is_undone(folder: Folder, codec: str):
     mark = "\N{ZERO WIDTH NO-BREAK SPACE}"

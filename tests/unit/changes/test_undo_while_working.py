@@ -297,3 +297,15 @@ async def test_a_file_that_an_agent_renames_in_the_turn_goes_as_well(work: Work,
     await work.until(lambda: "b.py" not in work.rows)
     assert (work.path / "a.py").read_text() == LINES
     assert not (work.path / "b.py").exists()
+
+
+async def test_a_change_that_waits_does_not_bring_back_a_file_that_its_agent_deletes_meanwhile(work: Work):
+    await written(work)
+    first, _ = await keys(work)
+    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None)])
+    (work.path / "a.py").unlink()
+    await work.until(lambda: work.rows["a.py"].kind == "deleted")
+    end_turn(work)
+    await work.until(lambda: work.rows["a.py"].going is None)
+    assert not (work.path / "a.py").exists()
+    assert ("A.py has changed since.", WINDOW) in work.editor.said
