@@ -18,6 +18,7 @@ from .places import relative
 from .roots import Roots
 from .rows import ChangeRow
 from .state import GOES, Chosen
+from .undo import Choice
 
 KEPT = 200
 """Reviewed files that a list keeps."""
@@ -166,8 +167,12 @@ class Decisions:
         found = {row.path: changes for row, changes in rows}
         whole = {path for row, changes in rows if not changes for path in (row.path, row.renamed_from) if path}
         sees = folder.below(self._roots.sees(window))
+
+        def choose(waiting: Sequence[Difference]) -> Sequence[Difference]:
+            return [each for each in waiting if all(path in whole and sees(path) for path in each.paths)]
+
         if whole:
-            await self._tried(window, self._undo_all(window, folder, lambda path: path in whole and sees(path)))
+            await self._tried(window, self._undo_all(window, folder, choose))
         for path, each in found.items():
             await self._undo_each(window, folder, path, each)
         if found:
@@ -198,9 +203,13 @@ class Decisions:
             self._roots.editor.messenger.mention(" ".join(said), window)
 
     def keep_all(self, window: WindowId) -> None:
-        """Take everything over."""
-        sees = self._roots.sees(window)
-        self._decide_all(window, "kept", lambda folder: folder.call(folder.keep_all, folder.below(sees)))
+        """Take everything over that is listed, as it is listed: nobody has seen what is found meanwhile."""
+        rows, sees = self._roots.window(window).listing.by_path, self._roots.sees(window)
+
+        async def keep(folder: Folder) -> None:
+            await folder.call(folder.keep_all, folder.as_listed(rows, folder.below(sees)))
+
+        self._decide_all(window, "kept", keep)
 
     def they_are_mine(self, window: WindowId) -> None:
         """What git has changed in a window, and was asked about, the person has done."""
@@ -214,21 +223,22 @@ class Decisions:
         self._decide_all(window, "", take_over)
 
     def undo_all(self, window: WindowId) -> None:
-        """Write everything as it was, or do so when the turn ends."""
-        sees = self._roots.sees(window)
+        """Write everything that is listed as it was, or do so when the turn ends."""
+        rows, sees = self._roots.window(window).listing.by_path, self._roots.sees(window)
 
         async def undo(folder: Folder) -> None:
-            below = folder.below(sees)
-            if not await self._puts_off(window, folder, {row.path: () for row in folder.rows if below(row.path)}):
-                await self._undo_all(window, folder, below)
+            choose = folder.as_listed(rows, folder.below(sees))
+            wanted = await folder.call(folder.chosen, choose) if self._roots.is_in_turn(folder) else ()
+            if not await self._puts_off(window, folder, dict.fromkeys(wanted, ())):
+                await self._undo_all(window, folder, choose)
 
         self._decide_all(window, "undone", undo)
 
-    async def _undo_all(self, window: WindowId, folder: Folder, sees: Callable[[str], bool]) -> None:
+    async def _undo_all(self, window: WindowId, folder: Folder, choose: Choice) -> None:
         at_work = self._roots.at_work(folder)
         await folder.call(folder.look, at_work)
         paths = [row.path for row in folder.rows]
-        outcome = await folder.undo_all(window, at_work, sees)
+        outcome = await folder.undo_all(window, at_work, choose)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
         if count := len({*paths} & {*outcome.written}):  # a renamed one is one file
             self._roots.editor.written.offer_take_back(window, f"Undone: {counted(count, 'file')}")

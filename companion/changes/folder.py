@@ -19,7 +19,7 @@ from ..review.disk import Encodings, decoded
 from ..review.document import NOTHING, Body, body_of
 from ..review.port import UnsavedTextError
 from ..review.source_text import SourceText
-from ..snapshots.entries import LINK, TreeSnapshot
+from ..snapshots.entries import LINK, Difference, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
 from ..snapshots.git import Git, GitCrashedError, GitMissingError, GitStoppedError, program
 from ..snapshots.objects import SCRATCH
@@ -31,10 +31,10 @@ from .journal import Intent, Journal
 from .moving import Moved
 from .port import ChangeScreen, FileChanges, FileTurn
 from .round import Round, Seen, WrittenTurn
-from .rows import ChangeRow
+from .rows import ChangeRow, is_as_listed
 from .saves import Overwritten, Saves
 from .state import Operation
-from .undo import RoundUndo, UnseenError, Write, files_of
+from .undo import Choice, RoundUndo, UnseenError, Write, files_of
 
 logger = logging.getLogger(__name__)
 
@@ -456,14 +456,28 @@ class Folder:
 
         return await self._ask_and_write(window, plan, lambda: self.undo.protected(path, key, lines), at_work)
 
-    async def undo_all(self, window: WindowId, at_work: Sequence[str], sees: Callable[[str], bool]) -> WriteOutcome:
-        """Undo everything that a window sees."""
+    async def undo_all(self, window: WindowId, at_work: Sequence[str], choose: Choice) -> WriteOutcome:
+        """Undo the chosen ones of the files that wait."""
 
         def plan(*, is_all: bool) -> _Plan:
-            writes, refused = self.undo.plan_all(sees, is_all=is_all)
+            writes, refused = self.undo.plan_all(choose, is_all=is_all)
             return Intent("undo", writes), refused
 
-        return await self._ask_and_write(window, plan, lambda: self.undo.protected(sees=sees), at_work)
+        return await self._ask_and_write(window, plan, lambda: self.undo.protected(choose=choose), at_work)
+
+    def as_listed(self, rows: Mapping[str, ChangeRow], sees: Callable[[str], bool]) -> Choice:
+        """Chooses the files that a window sees and that still are as it has listed them: these rows, by full path."""
+
+        def choose(found: Sequence[Difference]) -> Sequence[Difference]:
+            saves = self.round.state.saves
+            known = [(each, row) for each in found if (row := rows.get(self.full_path(each.path)))]
+            known = [(each, row) for each, row in known if all(map(sees, each.paths))]
+            same = [each for each, row in known if is_as_listed(each, row, saves)]
+            if known and not same:
+                raise WriteRefusedError(f"what was listed of {os.path.basename(self.root)} has changed since")
+            return same
+
+        return choose
 
     async def _ask_and_write(
         self,
@@ -490,11 +504,13 @@ class Folder:
         """Write a file as the person would: it is nobody else's change then, and can be taken back."""
         return await self._carry_out(Intent("person", [write]), at_work)
 
-    def keep_all(self, sees: Callable[[str], bool]) -> None:
-        """Keep what a window sees, on the worker thread."""
-        found = self.round.waiting()
-        paths = [path for each in found if all(map(sees, each.paths)) for path in each.paths]
-        self.round.keep_all(paths if len(paths) < sum(len(each.paths) for each in found) else None)
+    def keep_all(self, choose: Choice) -> None:
+        """Keep the chosen ones of the files that wait, on the worker thread."""
+        self.round.keep_all([path for each in choose(self.round.waiting()) for path in each.paths])
+
+    def chosen(self, choose: Choice) -> list[str]:
+        """The paths of the chosen ones of the files that wait, on the worker thread."""
+        return [each.path for each in choose(self.round.waiting())]
 
     def last_decided(self, window: WindowId, sees: Callable[[str], bool]) -> Operation | None:
         """What was decided last in a window, or before a restart, in what it sees."""

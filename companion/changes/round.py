@@ -23,7 +23,7 @@ from ..snapshots.store import DamagedError, Store
 from .hunks import Hunks, Pieces, by_key, differences
 from .lines import Weave
 from .recent import CLOCK, RecentLooks, Sighting
-from .rows import ChangeRow, Rows, is_comparable, is_text, known_lines
+from .rows import ChangeRow, Rows, identified, is_comparable, is_text, known_lines
 from .state import EMPTY, Chosen, Going, KnownLines, Operation, RoundState, Save, read_state
 
 FORMATTING = 5_000_000_000
@@ -764,7 +764,7 @@ class Round:
         found = self.find(path)
         if found is None:
             raise WriteRefusedError(f"nothing of {path} waits for a review")
-        if after and (found.after is None or after != f"{found.after.mode} {found.after.blob}"):
+        if after and after != identified(found.after):
             raise WriteRefusedError(f"{path} has changed since")
         return found
 

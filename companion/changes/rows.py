@@ -11,7 +11,7 @@ from ..snapshots.entries import Difference, Entry
 from ..snapshots.objects import StoreObjects
 from .hunks import Hunks
 from .lines import Weave
-from .state import GOES, Going, KnownLines, RoundState
+from .state import GOES, Going, KnownLines, RoundState, Save
 
 _CACHED = 20_000
 _AT_ONCE = 100
@@ -95,7 +95,7 @@ class Rows:
         note = " · ".join(filter(None, (note, edited, GOES if going else "")))
         inserted, deleted = (counted.inserted, counted.deleted) if counted else (0, 0)
         by_hunk = (kind == "modified" or is_created) and counted is not None
-        before, after = (f"{side.mode} {side.blob}" if side else "" for side in (each.before, each.after))
+        before, after = identified(each.before), identified(each.after)
         changes = max(len(counted.found), 1) if by_hunk and counted else 1
         counts, sides = (inserted, deleted, changes), (before, after)
         return ChangeRow(state.root, each.path, kind, agents, *counts, note, each.renamed_from, *sides, is_new, going)
@@ -121,6 +121,22 @@ class Rows:
             path: (data.get(known.before, b""), data.get(known.after, b""), self._counted[known])
             for path, known in comparable
         }
+
+
+def identified(entry: Entry | None) -> str:
+    """Identifies one side of a file."""
+    return f"{entry.mode} {entry.blob}" if entry else ""
+
+
+def is_as_listed(each: Difference, row: ChangeRow, saves: Sequence[Save]) -> bool:
+    """Whether a file is on the disk as its row said, but for what the person has saved since."""
+    at = identified(each.after)
+    for save in reversed(saves):
+        if at == row.after:
+            break
+        if save.path == each.path and identified(save.after) == at:
+            at = identified(save.before)
+    return at == row.after and each.renamed_from == row.renamed_from
 
 
 def known_lines(each: Difference, state: RoundState) -> KnownLines:

@@ -24,6 +24,8 @@ from .round import Round
 from .rows import DOUBTFUL, EDITED, is_text, known_lines
 from .state import KnownLines, Operation, RoundState, Save
 
+Choice = Callable[[Sequence[Difference]], Sequence[Difference]]
+"""Gives those that are meant of the files that wait. Raises WriteRefusedError."""
 _WHY = {
     "rules": "{path} is git's own: change it by hand",
     "excluded": "{path} is excluded by the setting “context_exclude”, so there is no copy of it",
@@ -131,13 +133,11 @@ class RoundUndo:
             return [Write(path, found.before.mode, content, found.after, full_mode, base=known)]
         return [Write(path, found.after.mode, content, found.after, base=known, ops=undone.ops)]
 
-    def plan_all(
-        self, sees: Callable[[str], bool] = lambda _: True, *, is_all: bool = False
-    ) -> tuple[list[Write], list[str]]:
-        """What to write to undo every file that `sees` is true of, and a sentence on each that can't be undone."""
+    def plan_all(self, choose: Choice = list, *, is_all: bool = False) -> tuple[list[Write], list[str]]:
+        """What to write to undo the chosen ones of the files that wait, and a sentence on each that can't be undone."""
         writes: list[Write] = []
         refused: list[str] = []
-        found = [each for each in self._round.waiting() if all(map(sees, each.paths))]
+        found = choose(self._round.waiting())
         base = {each.renamed_from or each.path: each.before for each in found}
         undone = {path for each in found for path in each.paths}
         with self.reading(base.items(), base):
@@ -164,14 +164,14 @@ class RoundUndo:
         path: str = "",
         key: str = "",
         lines: tuple[int, int] | None = None,
-        sees: Callable[[str], bool] = lambda _: True,
+        choose: Choice = list,
     ) -> list[str]:
         """What is the person's, too, or may be, in what an undo would take away: a line for each, with its file."""
         told: list[str] = []
-        for found in self._round.waiting():
+        for found in choose(self._round.waiting()):
             known = known_lines(found, self._state)
             is_created = found.path in self._state.created and found.before is not None and not key
-            if path not in ("", *found.paths) or not all(map(sees, found.paths)):
+            if path not in ("", *found.paths):
                 continue
             if not (is_created or set(known.ops) & {EDITED, *DOUBTFUL}):
                 continue

@@ -45,7 +45,7 @@ def test_a_renamed_file_is_not_undone_alone_while_an_agents_other_one_is_at_its_
     why = r"b\.py was a\.py before: undo a\.py first"
     with pytest.raises(WriteRefusedError, match=why):
         moved.undo("b.py")
-    writes, refused = moved.undoing.plan_all(lambda path: path == "b.py")
+    writes, refused = moved.undoing.plan_all(lambda found: [each for each in found if each.path == "b.py"])
     assert (writes, len(refused)) == ([], 1)
     assert (moved.read("a.py"), moved.read("b.py")) == (b"other\n", AGENTS.encode())
     assert moved.undo("a.py") == []

@@ -452,3 +452,42 @@ def test_stores_go_after_30_days_and_the_oldest_above_1_gb(tmp_path: Path, monke
     gone = {os.path.basename(path) for path in places.shrink(str(tmp_path))}
     assert gone == {"store0", "store2"}
     held.close()
+
+
+@pytest.mark.parametrize("decision", ["keep", "undo"])
+async def test_all_means_what_was_listed_as_it_was_listed(work: Work, decision: str):
+    """Not what a look finds that was running when the key was pressed, or the one before an undo."""
+    await work.begun()
+    for name in ("one.py", "grows.py"):
+        (work.path / name).write_text("agent\n")
+    await work.until(lambda: set(work.rows) == {"one.py", "grows.py"})
+    folder = work.known.folders[work.folders[0]]
+    async with folder.lock:
+        (work.decisions.keep_all if decision == "keep" else work.decisions.undo_all)(WINDOW)
+        await asyncio.sleep(0.1)
+        (work.path / "two.py").write_text("unseen\n")
+        (work.path / "grows.py").write_text("agent\nunseen\n")
+        await folder.call(folder.look, (AGENT,))
+    await work.until(lambda: set(work.rows) == {"two.py", "grows.py"})
+    assert (work.path / "one.py").exists() == (decision == "keep")
+    assert (work.path / "two.py").exists()
+    assert (work.path / "grows.py").read_text() == "agent\nunseen\n"
+    assert work.editor.said == []
+
+
+@pytest.mark.parametrize("is_in_turn", [False, True])
+async def test_where_all_of_it_has_changed_since_that_is_said(work: Work, is_in_turn: bool):
+    await (work.in_turn() if is_in_turn else work.begun())
+    (work.path / "one.py").write_text("agent\n")
+    await work.until(lambda: work.rows)
+    folder = work.known.folders[work.folders[0]]
+    async with folder.lock:
+        work.decisions.undo_all(WINDOW)
+        work.decisions.keep_all(WINDOW)
+        await asyncio.sleep(0.1)
+        (work.path / "one.py").write_text("agent\nunseen\n")
+        await folder.call(folder.look, (AGENT,))
+    said = f"What was listed of {work.path.name} has changed since."
+    await work.until(lambda: work.editor.said == [(said, WINDOW)] * 2)
+    assert (work.path / "one.py").exists()
+    assert work.rows["one.py"].going is None
