@@ -14,6 +14,7 @@ from ..review.reviews import Reviews
 from ..snapshots.entries import Difference
 from ..snapshots.files import WriteRefusedError
 from .folder import Folder, WriteOutcome
+from .hunks import place_of
 from .places import relative
 from .roots import Roots
 from .rows import ChangeRow
@@ -130,10 +131,9 @@ class Decisions:
         The second time it doesn't, nor with the setting `undo_while_working`.
         """
         is_now = self._roots.work.settings_of(window).undo_while_working == "now"
-        going = {row.path: row.going for row in folder.rows if row.going}
-        late: dict[str, Sequence[Chosen]] = {}
-        if self._roots.is_in_turn(folder) and not is_now:
-            late = {path: each for path, each in wanted.items() if path not in going or not going[path].has(each)}
+        if is_now or not self._roots.is_in_turn(folder):
+            return False
+        late = await folder.call(folder.round.not_going, wanted)
         if not late:
             return False
         await folder.call(folder.round.put_off, window, late)
@@ -173,11 +173,19 @@ class Decisions:
 
         if whole:
             await self._tried(window, self._undo_all(window, folder, choose))
-        for path, each in found.items():
-            await self._undo_each(window, folder, path, each)
+        for path in found:
+            await self._undo_going(window, folder, path)
         if found:
             await folder.call(folder.round.stay, dict.fromkeys(found, ()))
             await folder.call(folder.round.save)
+
+    async def _undo_going(self, window: WindowId, folder: Folder, path: str) -> None:
+        """Undo what waits of a file, from the bottom. Once a part of a change is done, its rest has another key."""
+        while (going := next((row.going for row in folder.rows if row.path == path), None)) and going.changes:
+            chosen = max(going.changes, key=place_of)
+            await self._tried(window, self._undo(window, folder, path, *chosen))
+            await folder.call(folder.round.stay, {path: [chosen]})  # it was refused, or is done
+            await folder.call(folder.refresh)
 
     async def _undo_each(self, window: WindowId, folder: Folder, path: str, found: Sequence[Chosen]) -> None:
         """Undo changes of a file, from the bottom: the lines below a change move with it."""

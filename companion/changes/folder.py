@@ -26,7 +26,7 @@ from ..snapshots.objects import SCRATCH
 from ..snapshots.store import DamagedError, Store
 from . import moving, places
 from .checkpoints import Checkpoints
-from .hunks import Hunks
+from .hunks import Hunks, located
 from .journal import Intent, Journal
 from .moving import Moved
 from .port import ChangeScreen, FileChanges, FileTurn
@@ -595,7 +595,10 @@ class Folder:
                 notes: Mapping[str, Sequence[str]] = {}
                 with contextlib.suppress(OSError):  # what was written is noted in any case
                     notes = self.undo.notes(intent.path, intent.key, intent.lines, done)
-                self.round.stay({intent.path: [(intent.key, intent.lines)] if intent.key else ()})
+                if intent.key:
+                    self.undo.follow_going(intent.path, (intent.key, intent.lines), done)
+                else:
+                    self.round.stay({intent.path: ()})
                 failed = self.undo.finish(done, at_work, notes)
             case "person":
                 failed = self.undo.finish_as_person(done, at_work)
@@ -669,8 +672,7 @@ class Folder:
         if baseline is None or text is None:
             return None
         new = frozenset(self.round.new_changes(path, found)) if row.is_new else frozenset[str]()
-        going = row.going.keys if row.going else frozenset[str]()
-        return FileChanges(full, baseline, text, found.plain, row.agents, row.after, new, going)
+        return FileChanges(full, baseline, text, found.plain, row.agents, row.after, new, _going(row, found))
 
     async def bodies(self, paths: Sequence[str]) -> dict[str, tuple[str, Body]]:
         """The changes of files that wait as lines, each with the version of its row, by path."""
@@ -731,6 +733,14 @@ class Folder:
         if self._place:
             self._place.release()
             self._place = None
+
+
+def _going(row: ChangeRow, found: Hunks) -> frozenset[str]:
+    """The keys of the changes that are undone when the turn ends; an empty one stands for all."""
+    if row.going is None or not row.going.changes:
+        return frozenset([""] if row.going else [])
+    places = [located(found.found, each) for each in row.going.changes]
+    return frozenset(found.found[place[0]].key for place in places if place)
 
 
 def _is_of(operation: Operation, window: WindowId, sees: Callable[[str], bool]) -> bool:

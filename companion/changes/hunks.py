@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..review.changes import changes
 from ..review.compare import Change
 from ..review.targets import fingerprint
 from ..snapshots.merging import codec_of
+from .state import Chosen, Lines
 
 MAX_COMPARED = 5 * 1024 * 1024
 """Bytes. A larger file is kept or undone as a whole."""
@@ -93,6 +94,73 @@ def by_key(found: Sequence[Hunk], key: str) -> tuple[Hunk, int] | None:
     if len(moved) != 1:
         return None
     return moved[0], moved[0].change.new_start - int(key.split("-")[1])
+
+
+def located(found: Sequence[Hunk], chosen: Chosen) -> tuple[int, tuple[int, int] | None] | None:
+    """The number of the change that is meant, and its lines as they are by now; None if nobody knows which it is."""
+    key, lines = chosen
+    if (known := by_key(found, key)) is None:
+        return None
+    hunk, shift = known
+    return found.index(hunk), (lines[0] + shift, lines[1] + shift) if lines else None
+
+
+def is_among(chosen: Chosen, known: Sequence[Chosen], found: Sequence[Hunk]) -> bool:
+    """Whether a change, or lines of it, is meant by others, too. Of equal changes each is another one."""
+    if chosen in known:
+        return True
+    place = located(found, chosen)
+    return place is not None and any(located(found, each) in (place, (place[0], None)) for each in known)
+
+
+def followed(
+    known: Iterable[Chosen], decided: Chosen, before: Sequence[Hunk], after: Sequence[Hunk], by: int
+) -> list[Chosen]:
+    """What some changes, or lines of them, mean after one was decided, which made the file longer by some lines.
+
+    That one is meant no more. The others have moved, and of what was meant of the same change the rest has other keys.
+    """
+    place = located(before, decided)
+    if place is None:
+        return [each for each in known if each != decided]
+    at, done = place
+    more = len(after) - len(before)
+    made: list[Chosen] = []
+    for each in known:
+        number, lines = located(before, each) or (-1, None)
+        if number == at:
+            made += _rest(lines, done, after[at : at + more + 1], by)
+            continue
+        index = number if number < at else number + more
+        now = after[index] if number >= 0 and 0 <= index < len(after) else None
+        if now and by_key([now], before[number].key):
+            shift = now.change.new_start - before[number].change.new_start
+            made.append((now.key, (lines[0] + shift, lines[1] + shift) if lines else None))
+        else:
+            made.append(each)
+    return list(dict.fromkeys(made))
+
+
+def _rest(lines: Lines, done: Lines, left: Sequence[Hunk], by: int) -> Iterator[Chosen]:
+    """What is left to decide of a change, or of some of its lines, after some lines of it, or all, were decided."""
+    if done is None:
+        return
+    if lines is None:
+        yield from ((hunk.key, None) for hunk in left)
+        return
+    above, below = (lines[0], min(lines[1], done[0] - 1)), (max(lines[0], done[1] + 1) + by, lines[1] + by)
+    for first, last in (above, below):
+        for hunk in left:
+            part = max(first, hunk.change.new_start), min(last, hunk.change.new_end - 1)
+            if part[0] <= part[1]:
+                yield hunk.key, part
+
+
+def place_of(chosen: Chosen) -> int:
+    """The first line of what is meant, as its key says."""
+    key, lines = chosen
+    start = key.split("-")[1:2]
+    return lines[0] if lines else int(start[0]) if start else 0
 
 
 def key_of(change: Change, old: Sequence[str], new: Sequence[str]) -> str:

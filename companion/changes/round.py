@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from ..snapshots import project, rules
@@ -20,7 +21,7 @@ from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError, blob_id
 from ..snapshots.project import Head, Repository
 from ..snapshots.store import DamagedError, Store
-from .hunks import Hunks, Pieces, by_key, differences
+from .hunks import Hunk, Hunks, Pieces, by_key, differences, followed, is_among
 from .lines import Weave
 from .recent import CLOCK, RecentLooks, Sighting
 from .rows import ChangeRow, Rows, identified, is_comparable, is_text, known_lines
@@ -659,7 +660,7 @@ class Round:
         mode = found.before.mode if found.before and not is_all else found.after.mode
         entry = Entry(mode, self.objects.write(kept.base))
         known = KnownLines(entry.blob, found.after.blob, kept.ops)
-        self.stay({path: [(key, lines)]})
+        self.follow_going(path, (key, lines), weave.hunks().found, kept.hunks().found)
         if found.before is None:
             self._keep_modes([path])
         self._keep({path: entry}, [path] if is_all else [], {path: known})
@@ -714,7 +715,9 @@ class Round:
         """Have these changes of files, none for a whole one, undone when the turn ends. That can be taken back."""
         before = self.state.going
         more = {
-            path: Going((*(before[path].changes if path in before else ()), *each) if each else (), window)
+            path: Going(
+                tuple(dict.fromkeys([*(before[path].changes if path in before else ()), *each] if each else ())), window
+            )
             for path, each in found.items()
         }
         self._have_going(before | more)
@@ -730,9 +733,38 @@ class Round:
 
     def stay(self, found: Mapping[str, Sequence[Chosen]]) -> None:
         """Have these changes of files, none for a whole one, undone no more when the turn ends."""
+        self._leave_going({path: partial(Going.without, found=each) for path, each in found.items()})
+
+    def follow_going(
+        self, path: str, chosen: Chosen, before: Sequence[Hunk], after: Sequence[Hunk], by: int = 0
+    ) -> None:
+        """A change of a file, or some lines of it, is undone no more when the turn ends, and what else was still is.
+
+        The changes are those before and after that decision, which has made the file longer by some lines.
+        """
+
+        def left(going: Going) -> Going | None:
+            return going.only(followed(going.changes, chosen, before, after, by)) if going.changes else going
+
+        self._leave_going({path: left})
+
+    def not_going(self, wanted: Mapping[str, Sequence[Chosen]]) -> dict[str, Sequence[Chosen]]:
+        """Those of some changes of files, none for a whole one, that are not undone when the turn ends."""
+        return {path: found for path, found in wanted.items() if not self._is_going(path, found)}
+
+    def _is_going(self, path: str, found: Sequence[Chosen]) -> bool:
+        going = self.state.going.get(path)
+        if going is None or not going.changes or not found:
+            return going is not None and not going.changes
+        contents = self.contents(path)
+        changes = contents[2].found if contents else ()
+        return all(is_among(each, going.changes, changes) for each in found)
+
+    def _leave_going(self, ways: Mapping[str, Callable[[Going], Going | None]]) -> None:
+        """Have what is left undone when the turn ends, also if an undo is taken back."""
 
         def left(going: Mapping[str, Going | None]) -> dict[str, Going | None]:
-            return {path: each.without(found[path]) if each and path in found else each for path, each in going.items()}
+            return {path: ways[path](each) if each and path in ways else each for path, each in going.items()}
 
         for operation in self.state.decided:
             operation.going = left(operation.going)

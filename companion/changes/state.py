@@ -25,8 +25,10 @@ EMPTY = TreeSnapshot(EMPTY_TREE, {})
 
 GOES = "goes when the turn ends"
 """What is said of a change that is undone then."""
-Chosen = tuple[str, tuple[int, int] | None]
-"""A change of a file: its key, and the first and the last line if only some of its lines are meant."""
+Lines = tuple[int, int] | None
+"""The first and the last line of a file, if only some lines of a change are meant."""
+Chosen = tuple[str, Lines]
+"""A change of a file: its key, and the lines of it that are meant."""
 
 
 class Going(NamedTuple):
@@ -37,28 +39,15 @@ class Going(NamedTuple):
     window: int = 0
     """The window in which that was decided; 0 if that was before a restart."""
 
-    @property
-    def keys(self) -> frozenset[str]:
-        """The keys of the changes; an empty one stands for all."""
-        return frozenset(key for key, _ in self.changes or (("", None),))
-
-    def has(self, found: Sequence[Chosen]) -> bool:
-        """Whether changes, none for the whole file, are among these, wherever they have moved since."""
-        known = {_content(key) for key, _ in self.changes}
-        return not known or (bool(found) and all(_content(key) in known for key, _ in found))
-
     def without(self, found: Sequence[Chosen]) -> Going | None:
         """What else is undone then; None if nothing is. Of a whole file that is what waits of it by then."""
         if found and not self.changes:
             return self
-        gone = {_content(key) for key, _ in found}
-        left = tuple(each for each in self.changes if _content(each[0]) not in gone) if found else ()
-        return self._replace(changes=left) if left else None
+        return self.only([each for each in self.changes if each not in found] if found else [])
 
-
-def _content(key: str) -> tuple[str, ...]:
-    """What a change is, without where it is."""
-    return tuple(key.split("-")[2:])
+    def only(self, found: Sequence[Chosen]) -> Going | None:
+        """The same with these changes; None if there are none."""
+        return self._replace(changes=tuple(found)) if found else None
 
 
 class KnownLines(NamedTuple):

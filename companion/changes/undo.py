@@ -19,10 +19,12 @@ from ..snapshots.entries import LARGE, LINK, Difference, Entry
 from ..snapshots.files import WriteRefusedError
 from ..snapshots.modes import on_disk
 from ..snapshots.objects import StoredContents
+from .hunks import Pieces
+from .lines import Weave
 from .notes import MAX_NOTES, done_notes, limited, quoted, undone_notes
 from .round import Round
 from .rows import DOUBTFUL, EDITED, is_text, known_lines
-from .state import KnownLines, Operation, RoundState, Save
+from .state import Chosen, KnownLines, Operation, RoundState, Save
 
 Choice = Callable[[Sequence[Difference]], Sequence[Difference]]
 """Gives those that are meant of the files that wait. Raises WriteRefusedError."""
@@ -442,6 +444,21 @@ class RoundUndo:
         self._round.look(at_work, own=known)
         agents = self._state.agents | known
         self._state.agents = {path: names for path, names in agents.items() if names or path not in known}
+
+    def follow_going(self, path: str, chosen: Chosen, done: Sequence[Write]) -> None:
+        """A change of a file is undone, and is not noted yet: what else of it is undone when the turn ends still is."""
+        if path not in self._state.going:
+            return
+        found = self._round.find(path)
+        weave = self._round.weave_of(found) if found else None
+        write = next((each for each in done if each.path == path), None)
+        data = write.data if write else None
+        if weave is None or write is None or data is None:
+            self._round.stay({path: ()})
+            return
+        after = Weave.of(weave.base if write.base is None else write.base, data, write.ops)
+        by = len(Pieces(data).lines) - len(Pieces(weave.disk).lines)
+        self._round.follow_going(path, chosen, weave.hunks().found, after.hunks().found, by)
 
     def untold(self) -> list[str]:
         """The lines of what was undone, is not back, and was not told yet."""

@@ -309,3 +309,101 @@ async def test_a_change_that_waits_does_not_bring_back_a_file_that_its_agent_del
     await work.until(lambda: work.rows["a.py"].going is None)
     assert not (work.path / "a.py").exists()
     assert ("A.py has changed since.", WINDOW) in work.editor.said
+
+
+SAME = "".join(f"line {number}\n" if number % 10 else "same\n" for number in range(1, 41))
+
+
+async def equal_changes(work: Work) -> list[str]:
+    """An agent has changed four equal lines in the same way: their keys."""
+    (work.path / "a.py").write_text(SAME)
+    await work.in_turn()
+    (work.path / "a.py").write_text(SAME.replace("same\n", "more\nsame too\n"))
+    await work.until(lambda: "a.py" in work.rows)
+    return await keys(work)
+
+
+def undone(*numbers: int) -> str:
+    """The file with equal changes, of which these are undone."""
+    parts = SAME.split("same\n")
+    gone = ["same\n" if number in numbers else "more\nsame too\n" for number in range(4)]
+    return "".join(text for pair in zip(parts, [*gone, ""], strict=True) for text in pair)
+
+
+@pytest.mark.parametrize("order", [(0, 2), (2, 0), (1, 0), (3, 1, 2)])
+async def test_of_equal_changes_each_waits_by_itself(work: Work, order: tuple[int, ...]):
+    found = await equal_changes(work)
+    for number in order:
+        await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(found[number], None)])
+    assert (work.path / "a.py").read_text() == undone()
+    shown = await work.rounds.file(work.folders[0], "a.py")
+    assert shown
+    assert shown.going == {found[number] for number in order}
+    end_turn(work)
+    await work.until(lambda: (work.path / "a.py").read_text() == undone(*order))
+    await work.until(lambda: work.rows["a.py"].going is None)
+    assert work.editor.said == []
+
+
+@pytest.mark.parametrize("decision", ["keep", "undo"])
+async def test_what_is_decided_of_an_equal_change_leaves_the_other_one_waiting(work: Work, decision: str):
+    found = await equal_changes(work)
+    for number in (0, 3):
+        await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(found[number], None)])
+    if decision == "keep":
+        await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(found[1], None)])
+    else:
+        for _ in range(2):
+            await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(found[1], None)])
+        assert (work.path / "a.py").read_text() == undone(1)
+    end_turn(work)
+    await work.until(lambda: work.rows["a.py"].going is None)
+    assert (work.path / "a.py").read_text() == undone(0, 3, *([1] if decision == "undo" else []))
+    assert work.editor.said == []
+
+
+async def lines_of_a_change(work: Work) -> str:
+    """An agent has changed three lines: the key of the change."""
+    await work.in_turn()
+    (work.path / "a.py").write_text(LINES.replace("line 3\nline 4\nline 5\n", "A\nB\nC\n"))
+    await work.until(lambda: "a.py" in work.rows)
+    [key] = await keys(work)
+    return key
+
+
+def has_lines(work: Work, *lines: str) -> bool:
+    return (work.path / "a.py").read_text().splitlines()[2:-25] == [*lines]
+
+
+@pytest.mark.parametrize("order", [(2, 4), (4, 2), (3, 2, 4)])
+async def test_lines_of_one_change_wait_each_by_themselves(work: Work, order: tuple[int, ...]):
+    key = await lines_of_a_change(work)
+    for line in order:
+        await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(key, (line, line))])
+    assert has_lines(work, "A", "B", "C")
+    end_turn(work)
+    expected = [f"line {line + 1}" if line in order else "ABC"[line - 2] for line in (2, 3, 4)]
+    await work.until(lambda: has_lines(work, *expected))
+    await work.until(lambda: "a.py" not in work.rows or work.rows["a.py"].going is None)
+    assert work.editor.said == []
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+async def test_lines_that_are_kept_leave_the_others_of_their_change_waiting(work: Work, is_whole: bool):
+    key = await lines_of_a_change(work)
+    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(key, None if is_whole else (2, 2))])
+    await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(key, (3, 3))])
+    end_turn(work)
+    await work.until(lambda: has_lines(work, "line 3", "B", "line 5" if is_whole else "C"))
+    assert work.editor.said == []
+
+
+async def test_lines_of_a_change_that_waits_go_at_once_the_second_time(work: Work):
+    key = await lines_of_a_change(work)
+    for lines in ((2, 3), (4, 4), (4, 4)):
+        await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(key, lines)])
+    assert has_lines(work, "A", "B", "line 5")
+    end_turn(work)
+    await work.until(lambda: "a.py" not in work.rows)
+    assert (work.path / "a.py").read_text() == LINES
+    assert work.editor.said == []
