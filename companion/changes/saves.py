@@ -57,18 +57,22 @@ class Saves:
     ) -> Overwritten | None:
         """The person has saved a file. Returns what somebody had written there, if the save has overwritten it."""
         saved = saved or SavedText()
-        known = len(self._recent.of(path))
+        looks = len(self._recent.of(path))
         self._round.look(at_work, own=[path])
         now = self._objects.entry(self._state.now, path)
         seen = [
             each
             for at, each in enumerate(self._recent.of(path))
-            if (each.written >= saved.since - CLOCK if saved.since and each.written else at >= known)
+            if (each.written >= saved.since - CLOCK if saved.since and each.written else at >= looks)
         ]
         last = seen[0].before if seen else now
         if seen:
             self._take_back(path, seen[0])
         self._recent.forget(path)
+        known = now or last or self._objects.entry(self._state.base, path)
+        if known is None or known.why or self._round.store.excludes(path):
+            # It is excluded, ignored or large: none of its text comes into the store.
+            saved = SavedText(since=saved.since, until=saved.until)
         found = None if saved.found is None else Entry((last or now or _NEW).mode, self._objects.write(saved.found))
         loaded = self._entry_of(saved.loaded, [last, found, now], encodings) or found or last
         found = found or (last if saved.is_lost else loaded)

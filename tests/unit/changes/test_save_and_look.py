@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from companion.snapshots.entries import LARGE
+from companion.snapshots.files import blob_id
 from companion.snapshots.store_index import IndexListing, StoreIndex
 
-from .folders import AGENT, Folder
+from .folders import AGENT, Folder, committed
 from .work import LINES
 
 SECOND = 1_000_000_000
@@ -155,3 +157,46 @@ def test_a_save_that_a_look_has_seen_half_has_overwritten_nothing(folder: Folder
     assert folder.saved("a.py", began, began + SECOND // 4) is None
     assert folder.saves.written_below("a.py", before) is None
     assert folder.saved("a.py", time.time_ns()) is None
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("is_ignored", [True, False])
+def test_a_save_of_a_file_that_is_excluded_or_ignored_lists_nothing_and_leaves_no_text_in_the_store(
+    tmp_path: Path, *, is_ignored: bool, is_there: bool
+):
+    folder = Folder(tmp_path, excludes=lambda path: not is_ignored and path == ".env")
+    folder.write(".gitignore", ".env\n" if is_ignored else "")
+    committed(folder.path)
+    before = "KEY=old\nMORE=\n" if is_there else ""
+    if is_there:
+        folder.write(".env", before)
+    folder.begin_copied()
+    texts = [before, "KEY=mine\nMORE=\n", "KEY=mine\nMORE=too\n"]
+    assert folder.edit(".env", texts[0], texts[1], found=b"KEY=theirs\n") is None
+    folder.edit(".env", texts[1], texts[2])
+    assert folder.listed() == {}
+    folder.look()
+    assert folder.listed() == {}
+    (folder.path / ".env").unlink()
+    folder.saved(".env", loaded=texts[2])  # its word comes when the file has gone
+    secrets = [blob_id(text.encode()) for text in [*texts, "KEY=theirs\n"] if text]
+    assert folder.round.objects.read(secrets) == {}
+
+
+def test_what_an_agent_has_written_in_an_excluded_file_waits_after_a_save(tmp_path: Path):
+    folder = Folder(tmp_path, excludes=lambda path: path == ".env")
+    folder.write(".env", "KEY=old\n")
+    folder.begin_copied()
+    write_at(folder, ".env", "KEY=theirs\n", time.time_ns() - SECOND)
+    folder.look()
+    folder.edit(".env", "KEY=theirs\n", "KEY=theirs too\n")
+    [row] = folder.round.rows()
+    assert (row.kind, row.agents) == ("excluded", (AGENT,))
+
+
+def test_a_save_of_a_large_file_is_the_persons(folder: Folder):
+    folder.write("large.txt", old := "a" * LARGE + "old\n")
+    folder.begin_copied()
+    folder.edit("large.txt", old, new := "a" * LARGE + "mine\n")
+    assert folder.listed() == {}
+    assert folder.round.objects.read([blob_id(new.encode())]) == {}
