@@ -21,8 +21,7 @@ from ..review.port import UnsavedTextError
 from ..review.source_text import SourceText
 from ..snapshots.entries import LINK, Difference, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
-from ..snapshots.git import Git, GitCrashedError, GitMissingError, GitStoppedError, program
-from ..snapshots.objects import SCRATCH
+from ..snapshots.git import Git, GitMissingError, GitStoppedError, program
 from ..snapshots.store import DamagedError, Store
 from . import moving, places
 from .checkpoints import Checkpoints
@@ -324,11 +323,7 @@ class Folder:
         """Look at the folder, on the worker thread. `at_work` are those who may have written, and that of a `turn`."""
         started = time.perf_counter()
         try:
-            try:
-                seen = self.round.look(at_work, turn=turn)
-            except GitCrashedError:
-                self._unlock()
-                seen = self.round.look(at_work, turn=turn)
+            seen = self.round.look(at_work, turn=turn)
         except OSError as error:
             self.failed(error)
             raise
@@ -401,14 +396,8 @@ class Folder:
     def failed(self, error: OSError) -> None:
         """A look or a beginning has failed. On the worker thread."""
         self.trouble = trouble_of(error, self.root)
-        self._unlock()
-
-    def _unlock(self) -> None:
-        # Of a git that was killed: nobody else writes this store, and this thread runs one git at a time.
-        if self._place:
-            for name in ("index.lock", f"{SCRATCH}.lock", "HEAD.lock"):
-                with contextlib.suppress(OSError):
-                    os.unlink(os.path.join(self._place.path, name))
+        if self._parts:
+            self._parts.round.store.unlock()
 
     def refresh(self) -> None:
         """Make the rows again, on the worker thread."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -16,7 +17,11 @@ from .port import ChangeScreen, Listing, Work
 from .round import Seen
 from .window import WindowChanges
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
+_Word = tuple[Callable[[str], str], Callable[[Folder, str], Coroutine[Any, Any, object]]]
+"""What the editor tells of a file: what finds its real path, and what notes it."""
 
 NOT_YET = "What agents have written is not known yet: the first look has not ended."
 HEARD = 10.0
@@ -56,6 +61,8 @@ class Roots:
         """What was said, so that it is said once."""
         self._hearing: dict[str, asyncio.Task[object]] = {}
         """What the editor has told of each file last, while that is being noted."""
+        self._again: dict[str, Sequence[_Word]] = {}
+        """What it has told of a file and could not be noted, the oldest first: it is noted after the next look."""
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object] | None:
         """Do something in the background, unless the companion ends."""
@@ -203,28 +210,34 @@ class Roots:
         called if there is none. With `is_link`, a link is meant itself and not the file to which it leads.
         """
         find = place_of if is_link else os.path.realpath
-        if task := self.background(self._hear(path, find, note, self._hearing.get(path))):
+        self._listen(path, [(find, note)])
+
+    def _listen(self, path: str, words: Sequence[_Word] = ()) -> None:
+        if task := self.background(self._hear(path, words, self._hearing.get(path))):
             self._hearing[path] = task
             task.add_done_callback(lambda _: self._hearing.pop(path) if self._hearing.get(path) is task else None)
 
-    async def _hear(
-        self,
-        path: str,
-        find: Callable[[str], str],
-        note: Callable[[Folder, str], Coroutine[Any, Any, object]],
-        before: asyncio.Task[object] | None,
-    ) -> None:
+    async def _hear(self, path: str, words: Sequence[_Word], before: asyncio.Task[object] | None) -> None:
         if before:
             await asyncio.wait({before})
-        real = os.path.normcase(await asyncio.to_thread(find, path))
-        async with self.holding(lambda: self.place_of(real)) as folder:
+        words = [*self._again.pop(path, ()), *words]
+        for at, (find, note) in enumerate(words):
+            real = os.path.normcase(await asyncio.to_thread(find, path))
+            async with self.holding(lambda real=real: self.place_of(real)) as folder:
+                if folder:
+                    try:
+                        await note(folder, relative(real, folder.root))
+                    except OSError as error:
+                        logger.warning("What the editor has told of %s can't be noted yet: %s", path, error)
+                        self._again[path] = words[at:]
+                        return
             if folder:
-                await note(folder, relative(real, folder.root))
-        if folder:
-            self.publish_all(folder)
+                self.publish_all(folder)
 
     async def heard(self) -> None:
         """Wait until what the editor has told so far is noted: a decision comes after what was saved before it."""
+        for path in self._again:
+            self._listen(path)
         if self._hearing:
             _, late = await asyncio.wait(set(self._hearing.values()), timeout=HEARD)
             self._hearing = {path: task for path, task in self._hearing.items() if task not in late}
@@ -281,6 +294,8 @@ class Roots:
             self._told.discard(sentence)
             self.editor.messenger.settle(sentence)
         self.publish_all(folder)
+        for path in self._again:
+            self._listen(path)
         if folder.left_to_copy:
             self.background(self._copy(folder))
 

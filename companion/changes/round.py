@@ -7,6 +7,7 @@ one call at a time. What a call needs to survive the editor is in the store's `r
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import weakref
@@ -19,6 +20,7 @@ from ..snapshots import project, rules
 from ..snapshots.copies import GROWTH
 from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError, blob_id
+from ..snapshots.git import GitCrashedError
 from ..snapshots.project import Head, Repository
 from ..snapshots.store import DamagedError, Store
 from .hunks import Hunk, Hunks, Pieces, by_key, differences, followed, is_among
@@ -171,12 +173,32 @@ class Round:
         named: Mapping[str, str] | None = None,
         own: Collection[str] = (),
         turn: WrittenTurn | None = None,
+        *,
+        is_again: bool = False,
     ) -> Seen:
         """See what has changed since the last look.
 
         `named` has the agents that have named the files they write, None for those told last. What was written to the
         `own` paths is nobody's change. The agent of a `turn` that has just begun was at work since its prompt was sent.
+        A git that a signal has ended is run again, unless this `is_again`.
         """
+        known = self.state.now, self.state.head, self.looked_at
+        try:
+            return self._look(at_work, named, own, turn)
+        except OSError as error:
+            self.state.now, self.state.head, self.looked_at = known  # the next look finds it all again
+            self.store.unlock()
+            if is_again or not isinstance(error, GitCrashedError):
+                raise
+        return self.look(at_work, named, own, turn, is_again=True)
+
+    def _look(
+        self,
+        at_work: Sequence[str],
+        named: Mapping[str, str] | None,
+        own: Collection[str],
+        turn: WrittenTurn | None,
+    ) -> Seen:
         self.complete()
         self.named = self.named if named is None else named
         before, base, saves = self.state.now, self.state.base, len(self.state.saves)
@@ -226,7 +248,8 @@ class Round:
         self._held.add(seen)
         if changed:
             self._found.append(seen)
-        self.prune()
+        with contextlib.suppress(OSError):  # the next look tries it again
+            self.prune()
         return seen
 
     def note_empty(self, folders: Collection[str]) -> None:

@@ -126,8 +126,7 @@ class Store:
             self._git.run("init", "-q", "--template=")
         make_private_folders(os.path.join(self.path, "info"))
         self._write_file(os.path.join("info", "attributes"), _ATTRIBUTES.encode())
-        for lock in ("index.lock", f"{SCRATCH}.lock", "HEAD.lock"):  # left by a run that was killed
-            self._remove_file(lock)
+        self.unlock()
         remove_unfinished(self.path)
         if last is None:
             self._tree = EMPTY_TREE
@@ -144,6 +143,11 @@ class Store:
         except GitError as error:
             raise DamagedError(str(error)) from error
         return last
+
+    def unlock(self) -> None:
+        """Remove the locks of a git that was killed: nobody else writes this store, one git at a time."""
+        for name in ("index.lock", f"{SCRATCH}.lock", "HEAD.lock"):
+            self._remove_file(name)
 
     def resume(self, base: TreeSnapshot, modes: Modes) -> None:
         """Go on with the baseline of a round and its permissions. Raises DamagedError if the baseline isn't there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from dataclasses import replace
@@ -12,11 +13,17 @@ import pytest
 
 from companion.changes import folder as folder_module
 from companion.changes.folder import Folder
+from companion.changes.port import SavedText
 from companion.changes.saves import Saves
 from companion.ids import WindowId
-from companion.snapshots.git import GitError
+from companion.snapshots.git import GitCrashedError, GitError, GitStoppedError
+from companion.snapshots.objects import StoreObjects
+from companion.snapshots.store import Store
 
+from .folders import Folder as Disk
 from .work import AGENT, CHAT, LINES, WINDOW, Work
+
+MINE = LINES.replace("line 3\n", "mine\n")
 
 
 def failing_once(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, error: Exception) -> list[int]:
@@ -277,6 +284,64 @@ async def test_a_git_that_stumbles_over_a_file_being_cut_is_run_again_and_nothin
     await work.until(lambda: set(work.rows) == {"a.py"})
     assert ended.exists()
     assert work.editor.said == []
+
+
+@pytest.mark.parametrize("name", ["look", "differences"])
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_what_the_person_saves_or_deletes_while_a_signal_ends_git_is_theirs(
+    work: Work, monkeypatch: pytest.MonkeyPatch, name: str, *, is_deleted: bool
+):
+    await work.begun()
+    folder, path = work.known.folders[work.folders[0]], work.path / "a.py"
+    async with folder.lock:  # the word comes before the next look
+        failed = failing_once(monkeypatch, Store if name == "look" else StoreObjects, name, GitCrashedError("SIGBUS"))
+        if is_deleted:
+            path.unlink()
+            work.rounds.handled([str(path)], is_renamed=False)
+        else:
+            path.write_text(MINE)
+            work.rounds.saved(str(path), SavedText(LINES, MINE))
+        await asyncio.sleep(0.1)  # it waits for the lock
+    await work.rounds.roots.heard()
+    assert failed
+    assert folder.rows == []
+    assert folder.round.state.agents == {}
+
+
+@pytest.mark.parametrize("name", ["look", "differences"])
+def test_what_a_look_has_found_that_failed_is_found_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+):
+    disk = Disk(tmp_path)
+    disk.round.begin()
+    disk.write("a.py", "agent\n")
+    failing_once(monkeypatch, Store if name == "look" else StoreObjects, name, GitStoppedError("it took too long"))
+    with pytest.raises(GitStoppedError):
+        disk.look()
+    disk.look()
+    assert [(row.path, row.agents) for row in disk.round.rows()] == [("a.py", (AGENT,))]
+
+
+@pytest.mark.parametrize("decides", [False, True])
+async def test_a_save_that_could_not_be_noted_is_noted_after_the_next_look_and_before_a_decision(
+    work: Work, monkeypatch: pytest.MonkeyPatch, *, decides: bool
+):
+    await work.begun()
+    folder, path = work.known.folders[work.folders[0]], work.path / "a.py"
+    if decides:  # nobody looks until then
+        work.rounds.clis(WINDOW, ())
+        await work.until(lambda: work.known.watching and work.known.watching.done())
+    async with folder.lock:
+        failed = failing_once(monkeypatch, Store, "look", GitStoppedError("it took too long"))
+        path.write_text(MINE)
+        work.rounds.saved(str(path), SavedText(LINES, MINE))
+        await asyncio.sleep(0.1)
+    await work.until(lambda: failed)
+    if decides:
+        work.decisions.undo_all(WINDOW)
+    await work.until(lambda: folder.round.state.saves)
+    await work.until(lambda: not work.rows)
+    assert path.read_text() == MINE
 
 
 @pytest.mark.parametrize("review", ["after", "before"])
