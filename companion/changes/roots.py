@@ -47,6 +47,8 @@ class Roots:
         self.folders: dict[str, Folder] = {}
         self.arranging = asyncio.Lock()
         """Held while roots come and go, and what waits goes from one to another."""
+        self.starting = asyncio.Lock()
+        """Held while folders are opened and rounds begin there: roots come and go one at a time."""
         self._background = background
         self._is_closed = False
         self.takes: Callable[[Folder, Seen], object]
@@ -223,6 +225,9 @@ class Roots:
         words = [*self._again.pop(path, ()), *words]
         for at, (find, note) in enumerate(words):
             real = os.path.normcase(await asyncio.to_thread(find, path))
+            if not await self._is_started(real):
+                self._again[path] = words[at:]
+                return
             async with self.holding(lambda real=real: self.place_of(real)) as folder:
                 if folder:
                     try:
@@ -233,6 +238,18 @@ class Roots:
                         return
             if folder:
                 self.publish_all(folder)
+
+    async def _is_started(self, path: str) -> bool:
+        """Wait, not for long, if a folder that may have a file is being opened, or its first round begins."""
+        known, folder = self.windows.values(), self.place_of(path)
+        may_come = any(not each.own or each.sees(path) for each in known)  # of some it isn't known yet what they have
+        if not self.starting.locked() or not may_come or (folder and folder.has_looked):
+            return True
+        try:
+            async with asyncio.timeout(HEARD), self.starting:
+                return True
+        except TimeoutError:
+            return False
 
     async def heard(self) -> None:
         """Wait until what the editor has told so far is noted: a decision comes after what was saved before it."""

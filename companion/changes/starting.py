@@ -35,15 +35,13 @@ class RoundStarts:
         self._roots = roots
         self._large: dict[str, bool] = {}
         """The large folders, and whether the person has begun a round there all the same."""
-        self._one = asyncio.Lock()
-        """Roots come and go one at a time."""
 
     async def begin(self, window: WindowId, before: Sequence[str], *, anew: bool = False) -> bool:
         """Begin, or go on. `before` are those who were at work until now. Returns whether snapshots are wanted."""
         found = self._roots.windows.get(window)
         if found is None:
             return False
-        async with found.beginning, self._one:
+        async with found.beginning, self._roots.starting:
             known = await self._arrange(window)
             if known is None:
                 return False
@@ -59,7 +57,7 @@ class RoundStarts:
 
     async def open(self, window: WindowId) -> None:
         """Take up what waits in the folders of a window, without beginning a round where there is none."""
-        async with self._one:
+        async with self._roots.starting:
             if known := await self._arrange(window):
                 for root in [root for root in self._roots.outermost() if root in known.folders]:
                     await self._open_root(window, root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,14 @@ from typing import Any
 
 import pytest
 
+from companion.changes import roots
 from companion.changes.folder import Folder
 from companion.changes.port import SavedText
 from companion.changes.rows import ChangeRow
+from companion.snapshots.store import Began, Store
 
-from .work import LINES, WINDOW, Work
+from .folders import committed
+from .work import AGENT, LINES, WINDOW, Work
 
 AGENTS = LINES.replace("line 3\n", "agent\n").replace("line 20\n", "more\n")
 CALLS = 4
@@ -155,3 +159,48 @@ async def test_whose_lines_they_are_goes_along(work: Work, inner: Path, monkeypa
         work.decisions.undo_all(WINDOW)
         await settled(work)
         assert file.read_text() == LINES.replace("line 3\n", "line 3\nagent, and mine\n")
+
+
+def save(work: Work) -> None:
+    """The person changes a line of `a.py` in a tab and saves it."""
+    mine, since = LINES.replace("line 9\n", "mine\n"), time.time_ns()
+    (work.path / "a.py").write_text(mine)
+    work.rounds.saved(str(work.path / "a.py"), SavedText(LINES, mine, since=since, until=time.time_ns()))
+
+
+async def test_a_save_while_what_waits_is_taken_up_at_a_start_is_the_persons(work: Work):
+    await work.begun()
+    (work.path / "b.py").write_text("agent\n")
+    await work.until(lambda: "b.py" in work.rows)
+    work.rounds.close()
+    again = Work(work.stores, work.folders)
+    again.rounds.opened(WINDOW)
+    save(again)
+    await again.until(lambda: again.rows)
+    await settled(again)
+    assert again.rows.keys() == {"b.py"}
+    again.rounds.close()
+
+
+@pytest.mark.parametrize("heard", [10.0, 0.1])
+async def test_a_save_while_a_round_begins_is_the_persons_however_long_that_takes(
+    work: Work, monkeypatch: pytest.MonkeyPatch, heard: float
+):
+    committed(work.path)
+    begin, has_begun = Store.begin, threading.Event()
+
+    def slow(store: Store, *args: Any, **more: Any) -> Began:
+        began = begin(store, *args, **more)
+        has_begun.set()
+        time.sleep(0.5)
+        return began
+
+    monkeypatch.setattr(Store, "begin", slow)
+    monkeypatch.setattr(roots, "HEARD", heard)
+    work.rounds.clis(WINDOW, (AGENT,))
+    await work.until(has_begun.is_set)
+    save(work)
+    await work.until(lambda: (folder := work.rounds.roots.folder(work.folders[0])) and folder.round.state.saves)
+    work.rounds.look(WINDOW)
+    await settled(work)
+    assert work.rows == {}
