@@ -222,8 +222,9 @@ class Round:
         found = self.objects.differences(before, self.state.now, renames=False)
         renamed = self._renamed(before, found)
         sources = {new: next(each.before for each in found if each.path == old) for old, new in renamed.items()}
-        by_person = {old for old, new in renamed.items() if self._rename(old, new, sources[new])}
-        by_person |= {renamed[old] for old in by_person}
+        by_person = {
+            path for old, new in renamed.items() if self._rename(old, new, sources[new]) for path in (old, new)
+        }
         in_base = self.objects.entries(self.state.base, [each.path for each in found])
         for each in found:
             if each.path in by_person:
@@ -248,6 +249,7 @@ class Round:
         self._held.add(seen)
         if changed:
             self._found.append(seen)
+        self.renaming = "" if by_person else self.renaming
         with contextlib.suppress(OSError):  # the next look tries it again
             self.prune()
         return seen

@@ -28,6 +28,9 @@ from .starting import RoundStarts
 
 logger = logging.getLogger(__name__)
 
+NAMING = 120.0
+"""Seconds in which a person types a name in the side bar, at most."""
+
 
 class Rounds:
     """The rounds of all windows. `stores` is the folder of the stores, None for the user's own."""
@@ -46,6 +49,8 @@ class Rounds:
         self._editor = editor
         self._ending: dict[str, asyncio.Task[object]] = {}
         """The turns whose end is being noted, by their keys."""
+        self._naming: tuple[Sequence[str], asyncio.TimerHandle] | None = None
+        """The files and folders for which the person types another name in the side bar, and what ends that."""
 
     def opened(self, window: WindowId) -> None:
         """A window has come, or its folders have changed: what waits there is taken up, whoever is at work."""
@@ -275,9 +280,24 @@ class Rounds:
 
     def handled(self, paths: Sequence[str], *, is_renamed: bool) -> None:
         """The person has deleted files or folders in the side bar, or begins to type another name for one."""
+        self.naming_over()
         for path in paths:
             note = partial(self._handled, is_renamed=is_renamed)
             self.roots.hear(path, note, is_link=True)
+        if is_renamed:
+            self._naming = paths, asyncio.get_running_loop().call_later(NAMING, self.naming_over)
+
+    def naming_over(self) -> None:
+        """The person types no other name in the side bar any more."""
+        if self._naming:
+            (paths, ends), self._naming = self._naming, None
+            ends.cancel()
+            for path in paths:
+                self.roots.hear(path, self._naming_over, is_link=True)
+
+    async def _naming_over(self, folder: Folder, name: str) -> None:
+        await folder.call(folder.saves.naming_over, name, self.roots.at_work(folder))
+        await folder.call(folder.refresh)
 
     async def _handled(self, folder: Folder, name: str, *, is_renamed: bool) -> None:
         await folder.call(folder.saves.handled, name, self.roots.at_work(folder), is_renamed=is_renamed)

@@ -118,6 +118,12 @@ class Saves:
                 self._recent.forget(name)
         self._round.settle()
 
+    def naming_over(self, path: str, at_work: Sequence[str]) -> None:
+        """The person types no other name for a file or a folder any more: whoever renames it later is somebody else."""
+        if self._round.renaming == path:
+            self._round.look(at_work)
+            self._round.renaming = ""
+
     def _written_since(
         self, path: str, after: Entry | None, now: Entry | None, agent: str, at_work: Sequence[str]
     ) -> None:

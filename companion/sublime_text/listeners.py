@@ -185,6 +185,8 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         if (name := _IN_SIDE_BAR.get(command_name)) and args and (paths := args.get(name)):
             is_renamed = command_name == "rename_path"
             adapter.thread.post(lambda companion: companion.changes.handled(paths, is_renamed=is_renamed))
+        elif command_name == "hide_panel" and args and args.get("cancel"):  # Escape, perhaps instead of a name
+            adapter.thread.post(lambda companion: companion.changes.naming_over())
 
     def on_post_text_command(self, view: sublime.View, command_name: str, args: Args) -> None:
         """A click into a view is the command `drag_select`."""

@@ -209,6 +209,17 @@ class TestWritten(ChangesCase):
         yield from self.waits()
         self.assertFalse(self.path.exists())
 
+    def test_escape_instead_of_a_name_in_the_side_bar_leaves_the_file_to_whoever_renames_it(self) -> Steps:
+        companion = loaded("sublime_text.package").adapter().thread._running[1]
+        [folder] = companion.changes.roots.folders.values()
+        listener = loaded("sublime_text.listeners").QwenCompanionListener()
+        listener.on_post_window_command(self.window, "rename_path", {"paths": [str(self.path)]})
+        yield lambda: folder.round.renaming
+        self.window.run_command("hide_panel", {"cancel": True})
+        yield lambda: not folder.round.renaming
+        self.path.rename(self.path.with_name("other.txt"))
+        yield from self.waits(other=("renamed", 1))
+
     def test_what_the_person_saves_is_not_listed(self) -> Steps:
         """Their edit beside the agent's changes is theirs."""
         yield from self.opened_at_first()

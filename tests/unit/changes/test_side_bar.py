@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from companion.changes import rounds
+
 from .folders import AGENT, Folder
 from .work import AGENT as CLI
 from .work import LINES, WINDOW, Work
@@ -138,3 +140,46 @@ async def test_a_link_that_the_person_renames_or_deletes_is_theirs_and_not_what_
         work.rounds.look(WINDOW)
     (work.path / "new.py").write_text("agent\n")
     await work.until(lambda: set(work.rows) == {"new.py"})
+
+
+@pytest.mark.parametrize("how", ["escape", "time", "another", "used"])
+async def test_once_the_person_types_no_name_any_more_a_file_that_is_renamed_is_the_agents(
+    work: Work, monkeypatch: pytest.MonkeyPatch, how: str
+):
+    monkeypatch.setattr(rounds, "NAMING", 0.1 if how == "time" else 60.0)
+    (work.path / "c.py").write_text("another one\n" * 9)
+    await work.begun(CLI)
+    folder = work.known.folders[work.folders[0]]
+    work.rounds.handled([str(work.path / "a.py")], is_renamed=True)
+    await work.rounds.roots.heard()
+    if how == "escape":
+        work.rounds.naming_over()
+    elif how == "another":
+        work.rounds.handled([str(work.path / "c.py")], is_renamed=True)
+    elif how == "used":
+        (work.path / "a.py").rename(work.path / "b.py")
+        await work.until(lambda: not folder.round.renaming)
+        (work.path / "b.py").rename(work.path / "a.py")
+    else:
+        await work.until(lambda: not folder.round.renaming)
+    await work.rounds.roots.heard()
+    if how == "used":
+        await work.until(lambda: "a.py" in work.rows)
+    else:
+        (work.path / "a.py").rename(work.path / "b.py")
+        await work.until(lambda: "b.py" in work.rows)
+
+
+async def test_a_name_that_the_person_has_typed_is_theirs_though_nobody_looks_until_the_time_is_over(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(rounds, "NAMING", 0.3)
+    await work.begun(CLI)
+    folder = work.known.folders[work.folders[0]]
+    work.rounds.clis(WINDOW, ())
+    await work.until(lambda: work.known.watching and work.known.watching.done())
+    work.rounds.handled([str(work.path / "a.py")], is_renamed=True)
+    await work.rounds.roots.heard()
+    (work.path / "a.py").rename(work.path / "b.py")
+    await work.until(lambda: not folder.round.renaming)
+    assert folder.round.waiting() == []
