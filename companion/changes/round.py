@@ -234,7 +234,8 @@ class Round:
             agent, at = self.named.get(each.path, ""), looked.written.get(each.path) or self.store.written_at(each.path)
             known = self.state.agents.get(each.path, [])
             lines = self.state.lines.get(each.path)
-            self.recent.add(each.path, Sighting(each.before, in_base.get(each.path), lines, tuple(known), at, agent))
+            before_it = each.before, in_base.get(each.path), lines, tuple(known)
+            self.recent.add(each.path, Sighting(*before_it, at, agent, looked.at))
             began = [turn.agent] if turn and at >= turn.sent - CLOCK else []
             who = [agent] if agent else list(dict.fromkeys([*at_work, *began]))
             if each.path not in renamed:

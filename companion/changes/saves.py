@@ -107,14 +107,14 @@ class Saves:
         if is_renamed or os.path.lexists(os.path.join(self._round.root, path)):
             return
         found = self._objects.differences(self._state.base, self._state.now, renames=False)
-        gone = {each.path: each.before for each in found if each.after is None}
         there = self._objects.entries(self._state.now, list(self._state.renamed))
-        renamed = {new: old for new, old in self._state.renamed.items() if new not in there}
-        gone |= {new: self._objects.entry(self._state.base, old) for new, old in renamed.items()}
-        for name, before in gone.items():
-            if f"{name}/".startswith(f"{path}/"):
-                seen = self._recent.of(name)
-                self._round.follow(name, seen[-1].before if seen else before, None)
+        gone = {each.path for each in found if each.after is None} | (self._state.renamed.keys() - there.keys())
+        seen = {name: looks[-1] for name in gone if (looks := self._recent.of(name))}
+        seen = {name: last for name, last in seen.items() if f"{name}/".startswith(f"{path}/")}
+        at = max((last.at for last in seen.values()), default=0.0)
+        for name, last in seen.items():
+            if last.at == at:  # what was gone a look before, somebody else has deleted
+                self._round.follow(name, last.before, None)
                 self._recent.forget(name)
         self._round.settle()
 

@@ -70,6 +70,8 @@ class Look:
     """What files really are of which the baseline has something else: the index of the repository said so."""
     is_current: bool = False
     """Whether nothing had to be brought up to date."""
+    at: float = field(default_factory=time.monotonic)
+    """When it had been made, by the monotonic clock."""
 
 
 @dataclass(frozen=True, slots=True)

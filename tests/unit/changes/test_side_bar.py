@@ -57,6 +57,19 @@ def test_what_an_agent_has_deleted_in_a_folder_that_stays_is_listed(folder: Fold
     assert folder.listed() == {"sub/b.py": "deleted"}
 
 
+def test_what_an_agent_has_deleted_in_a_folder_that_the_person_deletes_later_is_listed(folder: Folder):
+    (folder.path / "sub/b.py").unlink()
+    folder.look()
+    shutil.rmtree(folder.path / "sub")
+    folder.write("a.py", "agent\n")
+    folder.look()  # it comes before the word of that
+    folder.saves.handled("sub", [AGENT], is_renamed=False)
+    assert folder.listed() == {"a.py": "modified", "sub/b.py": "deleted"}
+    assert folder.undo_all() == []
+    assert (folder.path / "sub/b.py").exists()
+    assert not (folder.path / "sub/deep").exists()
+
+
 def test_a_file_that_an_agent_deletes_beside_one_of_the_person_is_listed(folder: Folder):
     (folder.path / "a.py").unlink()
     (folder.path / "sub/b.py").unlink()
