@@ -281,7 +281,6 @@ class Round:
         base, disk = self.objects.entry(state.base, origin), self.objects.entry(state.now, new)
         if is_persons:
             state.saves += [Save(old, disk, None), Save(new, None, disk)]
-        if is_persons:
             self._leave([new])
         is_free = is_persons or (old in state.created and not self.objects.entry(state.base, new))
         if origin == old and base and is_free:
