@@ -55,11 +55,11 @@ class TestSignIn(ChatCase):
 
     def test_why_it_has_failed_is_shown(self) -> Steps:
         self.chats.answers["sign_in.progress"] = replace(self.begun, state="failed", why="expired")
-        yield from self.fails("The sign-in has failed: expired. Run the command again")
+        yield from self.sign_in_fails("The sign-in has failed: expired. Run the command again")
 
     def test_that_the_daemon_is_gone_is_shown_and_it_is_asked_again(self) -> Steps:
         self.chats.answers["sign_in.progress"] = loaded("backends.daemon.errors").UnreachableError("http://x")
-        yield from self.fails("No daemon answers at http://x.")
+        yield from self.sign_in_fails("No daemon answers at http://x.")
         self.assertIn("2. Enter this code: ABCD-EFGH\n", text_of(self.page()))
         self.chats.answers["sign_in.progress"] = self.begun
         yield lambda: "No daemon answers" not in text_of(self.page())
@@ -69,12 +69,12 @@ class TestSignIn(ChatCase):
     def test_a_code_that_has_expired_is_not_asked_about_again(self) -> Steps:
         self.chats.answers["sign_in.begin"] = replace(self.begun, expires=1.0)
         self.chats.answers["sign_in.progress"] = loaded("backends.daemon.errors").UnreachableError("http://x")
-        yield from self.fails("No daemon answers at http://x.")
+        yield from self.sign_in_fails("No daemon answers at http://x.")
         asked = len(self.chats.of("sign_in.progress"))
         yield from self.settled()
         self.assertEqual(len(self.chats.of("sign_in.progress")), asked)
 
-    def fails(self, words: str) -> Steps:
+    def sign_in_fails(self, words: str) -> Steps:
         self.window.run_command("qwen_companion_chat_sign_in")
         yield lambda: self.page() and words in text_of(self.page())
 
