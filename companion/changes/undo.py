@@ -544,8 +544,11 @@ class RoundUndo:
             back = [path for path in operation.files if path not in rest]
             self._state.agents |= {path: known.get(path) or operation.agents.get(path, []) for path in back}
             self._state.lines |= {path: known for path, known in operation.lines.items() if path in back}
-            self._state.renamed |= {path: old for path, old in operation.renamed.items() if path in back}
-            self._state.parted |= {path: old for path, old in operation.parted.items() if path in back}
+            moved = {old: new for new, old in self._state.renamed.items()}  # by an agent, since the decision
+            self._state.renamed |= {
+                moved.get(path, path): old for path, old in operation.renamed.items() if path in back
+            }
+            self._state.parted |= {moved.get(path, path): old for path, old in operation.parted.items() if path in back}
             self._state.created.update(path for path in operation.created if path in back)
             self._base_back(operation, rest)
             if rest:

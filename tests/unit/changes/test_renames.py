@@ -316,6 +316,21 @@ def test_a_file_that_an_agent_moves_to_where_another_one_was_keeps_the_line_of_b
     assert "agent, mine\n" in moved.read("a.py").decode()
 
 
+def test_a_keep_of_a_file_that_an_agent_has_renamed_again_since_can_be_taken_back(moved: Folder):
+    """It was listed as a new one, and the undo deleted it with its text."""
+    moved.round.keep_file("b.py")
+    replaced(moved)
+    (moved.path / "b.py").rename(moved.path / "c.py")
+    moved.look()
+    moved.redo()
+    moved.reopen()
+    with pytest.raises(WriteRefusedError, match=r"c\.py was a\.py before: undo a\.py first"):
+        moved.undo("c.py")
+    assert moved.undo_all() == []
+    assert tree(moved.path).keys() == {"a.py"}
+    assert moved.read("a.py").decode() == LINES
+
+
 class Renames(RuleBasedStateMachine):
     """An agent renames files, writes others, and takes no line of the person's away: each must stay on the disk."""
 
