@@ -927,6 +927,25 @@ class TestMany(ReviewCase):
         yield from self.waits(0)
         self.assertEqual(path.read_text(), kept)
 
+    def test_a_key_for_the_whole_file_is_dropped_if_one_before_it_could_not_be_done(self) -> Steps:
+        """The change that the person wanted to keep was undone with the file."""
+        self.file.write_text(OLD)
+        yield from self.begun()
+        written = OLD.replace("line 5\n", "line five\n").replace("line 35\n", "")
+        self.file.write_text(written)
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▾ app.py")
+        yield {"condition": lambda: self.row() == "line 5", "timeout": 20_000}
+        self.fails("decisions", "keep_changes", OSError("git was ended"))
+        for key in ("k", "shift+u"):
+            self.press(key)
+        tab = loaded("sublime_text.package").adapter().review.tab(self.window)
+        yield lambda: self.screen.said("Git was ended.") and not tab._decisions._of
+        yield 500
+        self.assertEqual(self.file.read_text(), written)
+        yield from self.waits(1)
+
     def test_44_files_take_one_key_each(self) -> Steps:
         names = [f"f{at:02}.py" for at in range(44)]
         for name in names:
