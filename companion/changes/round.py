@@ -318,14 +318,17 @@ class Round:
             ours = base.get(old if new in state.renamed else new)
             self._reline(new, ours, self.objects.entry(state.now, new))
 
-    def _reline(self, path: str, ours: Entry | None, disk: Entry | None) -> None:
-        """What is known of the lines of a file that was renamed stays so with another baseline."""
+    def _reline(self, path: str, ours: Entry | None, disk: Entry | None, *, is_second: bool = False) -> None:
+        """What is known of the lines of a file that was renamed stays so with another baseline.
+
+        With `is_second` it had that of another file before, in which only what the person had saved was its own.
+        """
         known = self.state.lines.get(path)
         if known and disk and known[:2] != ((blob := ours.blob if ours else ""), disk.blob):
             weave = self._lines(path, Entry("", known.before) if known.before else None, disk)
             if weave and known.before != blob:
                 plain = self.weave(ours, disk)
-                weave = plain.marked(weave) if plain else None
+                weave = plain.marked(weave.alone() if is_second else weave) if plain else None
             del self.state.lines[path]
             if weave:
                 self.state.lines[path] = KnownLines(blob, disk.blob, weave.ops)
@@ -351,9 +354,10 @@ class Round:
         for new, old in reversed(self.apart(paths).items()):  # those first whose old path another one of them has
             ours = self.objects.entry(state.base, old)
             if ours and self.objects.entry(state.now, new):
+                is_second = self.objects.entry(state.base, new) is not None
                 state.base = self.objects.with_entries(state.base, {new: ours})
                 self._keep_modes([new])
-                self._reline(new, ours, self.objects.entry(state.now, new))
+                self._reline(new, ours, self.objects.entry(state.now, new), is_second=is_second)
             for known in (state.renamed, state.parted):
                 known.pop(new, None)
 

@@ -331,6 +331,24 @@ def test_a_keep_of_a_file_that_an_agent_has_renamed_again_since_can_be_taken_bac
     assert moved.read("a.py").decode() == LINES
 
 
+def test_a_line_that_was_saved_where_another_file_had_been_stays_once_that_is_decided(tmp_path: Path):
+    """It was the agent's then, and undone unasked."""
+    folder = Folder(tmp_path)
+    other = LINES.replace("line", "other")
+    folder.write("a.py", LINES)
+    folder.write("b.py", other)
+    folder.round.begin()
+    for old, new in (("a.py", "c.py"), ("b.py", "a.py")):
+        (folder.path / old).rename(folder.path / new)
+        folder.look()
+    folder.edit("a.py", other, other.replace("other 9\n", "other 9\nmine\n"))
+    folder.round.keep_file("c.py")
+    folder.round.keep_file("b.py")
+    folder.reopen()
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == other.replace("other 9\n", "other 9\nmine\n")
+
+
 class Renames(RuleBasedStateMachine):
     """An agent renames files, writes others, and takes no line of the person's away: each must stay on the disk."""
 
