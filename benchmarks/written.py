@@ -143,10 +143,7 @@ def long(written: Written) -> dict[str, float]:
         changed[at] = "changed\n"
     path.write_text("".join(changed), encoding="utf-8", newline="")
     editor.wait(lambda: written.waits(1, len(AT)))
-    written.run(window, "qwen_companion_go_to_diff")
-    editor.wait(lambda: window.find_open_file(str(path)))
-    view = window.find_open_file(str(path))
-    assert view
+    view = window.open_file(str(path))
     regions = lambda: view.get_regions("qwen_companion.changes")  # noqa: E731
     editor.wait(lambda: len(regions()) == len(AT))
     left = len(AT)
