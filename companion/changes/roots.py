@@ -20,8 +20,8 @@ from .window import WindowChanges
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_Word = tuple[Callable[[str], str], Callable[[Folder, str], Coroutine[Any, Any, object]]]
-"""What the editor tells of a file: what finds its real path, and what notes it."""
+_FileEvent = tuple[Callable[[str], str], Callable[[Folder, str], Coroutine[Any, Any, object]]]
+"""Something that has happened to a file in the editor: what finds its real path, and what notes it."""
 
 NOT_YET = "What agents have written is not known yet: the first look has not ended."
 HEARD = 10.0
@@ -63,7 +63,7 @@ class Roots:
         """What was said, so that it is said once."""
         self._hearing: dict[str, asyncio.Task[object]] = {}
         """What the editor has told of each file last, while that is being noted."""
-        self._again: dict[str, Sequence[_Word]] = {}
+        self._unnoted: dict[str, Sequence[_FileEvent]] = {}
         """What it has told of a file and could not be noted, the oldest first: it is noted after the next look."""
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object] | None:
@@ -214,19 +214,19 @@ class Roots:
         find = place_of if is_link else os.path.realpath
         self._listen(path, [(find, note)])
 
-    def _listen(self, path: str, words: Sequence[_Word] = ()) -> None:
-        if task := self.background(self._hear(path, words, self._hearing.get(path))):
+    def _listen(self, path: str, events: Sequence[_FileEvent] = ()) -> None:
+        if task := self.background(self._hear(path, events, self._hearing.get(path))):
             self._hearing[path] = task
             task.add_done_callback(lambda _: self._hearing.pop(path) if self._hearing.get(path) is task else None)
 
-    async def _hear(self, path: str, words: Sequence[_Word], before: asyncio.Task[object] | None) -> None:
+    async def _hear(self, path: str, events: Sequence[_FileEvent], before: asyncio.Task[object] | None) -> None:
         if before:
             await asyncio.wait({before})
-        words = [*self._again.pop(path, ()), *words]
-        for at, (find, note) in enumerate(words):
+        events = [*self._unnoted.pop(path, ()), *events]
+        for at, (find, note) in enumerate(events):
             real = os.path.normcase(await asyncio.to_thread(find, path))
             if not await self._is_started(real):
-                self._again[path] = words[at:]
+                self._unnoted[path] = events[at:]
                 return
             async with self.holding(lambda real=real: self.place_of(real)) as folder:
                 if folder:
@@ -234,7 +234,7 @@ class Roots:
                         await note(folder, relative(real, folder.root))
                     except OSError as error:
                         logger.warning("What the editor has told of %s can't be noted yet: %s", path, error)
-                        self._again[path] = words[at:]
+                        self._unnoted[path] = events[at:]
                         return
             if folder:
                 self.publish_all(folder)
@@ -253,7 +253,7 @@ class Roots:
 
     async def heard(self) -> None:
         """Wait until what the editor has told so far is noted: a decision comes after what was saved before it."""
-        for path in self._again:
+        for path in self._unnoted:
             self._listen(path)
         if self._hearing:
             _, late = await asyncio.wait(set(self._hearing.values()), timeout=HEARD)
@@ -311,7 +311,7 @@ class Roots:
             self._told.discard(sentence)
             self.editor.messenger.settle(sentence)
         self.publish_all(folder)
-        for path in self._again:
+        for path in self._unnoted:
             self._listen(path)
         if folder.left_to_copy:
             self.background(self._copy(folder))
