@@ -586,7 +586,7 @@ class Round:
     ) -> None:
         """A file has these lines by now, and its baseline, which is at a path of its own if it was renamed."""
         base = ours
-        if ours is None and path in self.state.parted:
+        if ours is None and path in self.state.parted:  # its baseline is at its old path, so it can't have these lines
             weave = weave.alone()
         if ours is None or blob_id(weave.base) != ours.blob:
             is_empty = not weave.base and (ours is None or path in self.state.created)
@@ -712,10 +712,8 @@ class Round:
             return None
         return weave
 
-    def keep_all(self, paths: Collection[str] | None = None) -> None:
-        """Take everything over, or all of these files."""
-        if paths is None:
-            paths = [path for each in self.waiting() for path in each.paths]
+    def keep_all(self, paths: Collection[str]) -> None:
+        """Take all of these files over."""
         entries = self.objects.entries(self.state.now, list(paths))
         self._keep({path: entries.get(path) for path in paths}, paths)
 

@@ -80,6 +80,10 @@ class Folder:
         """Undo a file or a change on the disk."""
         return self.apply(self.undoing.plan(path, key, lines))
 
+    def keep_all(self) -> None:
+        """Keep everything."""
+        self.round.keep_all([path for each in self.round.waiting() for path in each.paths])
+
     def undo_all(self) -> list[str]:
         """Undo everything. Returns what could not be undone."""
         writes, refused = self.undoing.plan_all()

@@ -176,7 +176,7 @@ class Interleavings(RuleBasedStateMachine):
         below = self.folder.edit(SHARED, loaded, mine, found=theirs.encode())
         assert (below.data.decode() if below else None) == (theirs if upper != self.upper else None)
         self.disk = self.files()
-        self.folder.round.keep_all()
+        self.folder.keep_all()
         self.kept({*self.baseline, *self.disk})
 
     @rule(name=own, content=contents, formatted=contents, is_late=st.booleans())
@@ -338,7 +338,7 @@ class Interleavings(RuleBasedStateMachine):
     def keep_all(self) -> None:
         self.folder.look()
         paths = [path for each in self.folder.round.waiting() for path in each.paths]
-        self.folder.round.keep_all()
+        self.folder.keep_all()
         self.kept(paths)
         assert self.baseline == self.disk
         assert self.folder.listed() == {}

@@ -88,7 +88,7 @@ def test_what_was_kept_has_its_own_permissions(folder: Folder):
         replaced(folder, path, 0o600)
     folder.look()
     folder.round.keep_file("a.py")
-    folder.round.keep_all()
+    folder.keep_all()
     before = tree(folder.path)
     replaced(folder, "a.py", 0o644, "another\n")
     (folder.path / "b.py").unlink()

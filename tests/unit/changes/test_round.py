@@ -255,7 +255,7 @@ def test_keep_all_empties_the_list(folder: Folder):
     folder.write("a.py", "")
     folder.write("x", "x")
     folder.look()
-    folder.round.keep_all()
+    folder.keep_all()
     assert folder.listed() == {}
     assert folder.read("a.py") == b""
 
@@ -472,7 +472,7 @@ def test_a_checkpoint_is_restored_with_the_persons_saves_since_then(folder: Fold
     folder.write("extra.txt", "extra\n")
     folder.look()
     folder.save("a.py", second.replace("line 25\n", "mine\n"))
-    folder.round.keep_all()
+    folder.keep_all()
     writes, base, left = folder.checkpoints.plan(number)
     assert left == []
     for write in writes:

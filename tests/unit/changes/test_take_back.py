@@ -45,7 +45,7 @@ def test_a_change_that_was_kept_waits_again(folder: Folder):
 def test_everything_that_was_kept_waits_again_whoever_has_written_it(folder: Folder):
     (folder.path / "new.py").chmod(0o600)
     before = folder.round.rows()
-    folder.round.keep_all()
+    folder.keep_all()
     assert folder.listed() == {}
     folder.redo()
     assert folder.round.rows() == before
@@ -55,7 +55,7 @@ def test_everything_that_was_kept_waits_again_whoever_has_written_it(folder: Fol
 
 
 def test_what_the_person_has_saved_since_a_keep_stays_theirs(folder: Folder):
-    folder.round.keep_all()
+    folder.keep_all()
     folder.edit("a.py", AGENTS, mine := AGENTS.replace("line 9\n", "mine\n").replace("agent\n", "agent and me\n"))
     folder.redo()
     folder.look()
@@ -129,7 +129,8 @@ async def test_what_has_changed_since_it_was_accepted_is_left_alone(work: Work):
     assert (work.path / "a.py").read_text() == AGENTS + "later\n"
 
 
-async def test_what_was_accepted_and_is_not_written_takes_nothing_else_back(work: Work):
+async def accepted_after_a_keep(work: Work) -> Review:
+    """The person has kept a file, and accepts a proposal, which its agent has not written yet."""
     await work.begun()
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: "b.py" in work.rows)
@@ -137,6 +138,11 @@ async def test_what_was_accepted_and_is_not_written_takes_nothing_else_back(work
     await work.until(lambda: not work.rows)
     review = await opened(work, "a.py", AGENTS)
     work.reviews.accept(review.number, AGENTS)
+    return review
+
+
+async def test_what_was_accepted_and_is_not_written_takes_nothing_else_back(work: Work):
+    await accepted_after_a_keep(work)
     work.decisions.take_back(WINDOW)
     said = ("Agent was not seen to write a.py, so that can't be taken back yet.", WINDOW)
     await work.until(lambda: said in work.editor.mentioned)
@@ -146,13 +152,7 @@ async def test_what_was_accepted_and_is_not_written_takes_nothing_else_back(work
 
 
 async def test_what_was_accepted_and_is_written_on_before_that_is_noted_takes_nothing_else_back(work: Work):
-    await work.begun()
-    (work.path / "b.py").write_text("agent\n")
-    await work.until(lambda: "b.py" in work.rows)
-    work.decisions.keep_all(WINDOW)
-    await work.until(lambda: not work.rows)
-    review = await opened(work, "a.py", AGENTS)
-    work.reviews.accept(review.number, AGENTS)
+    review = await accepted_after_a_keep(work)
     (work.path / "a.py").write_text(AGENTS + "the next edit\n")
     work.rounds.written(review, AGENTS)
     work.decisions.take_back(WINDOW)
