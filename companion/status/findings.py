@@ -87,11 +87,10 @@ def verdicts(facts: Facts) -> list[Verdict]:
         if connected < len(here):
             for at in here:
                 found[at] = replace(found[at], is_sure=False)
+            connect = family.habits.connect
             text = f"{family.name} runs {len(here)} times in folders of this editor, but is connected from {connected}"
-            text += (
-                f" of them. Type “{family.habits.connect}” in each: it says whether it is connected, and connects it."
-            )
-            finding = Finding("not connected", text, family.habits.connect)
+            text += f" of them. Type “{connect}” in each: it says whether it is connected, and connects it."
+            finding = Finding("not connected", text, connect)
             found[here[0]] = replace(found[here[0]], findings=(*found[here[0]].findings, finding))
     return found
 

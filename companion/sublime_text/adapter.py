@@ -245,9 +245,11 @@ class Adapter:
         identifier = WindowId(window.id())
 
         async def put(companion: Companion) -> None:
+            import asyncio  # noqa: PLC0415 - it would stall the UI thread
+
             try:
                 result = await question(companion)
-            except BaseException as error:  # noqa: BLE001 - a folder that is let go raises CancelledError
+            except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a folder that is let go cancels
                 why, tell = _sentence(error), failed or (lambda why: self.messenger.mention(why, identifier))
                 self._bridge.post(lambda: tell(why))
             else:
