@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from companion.changes.lines import Weave
+from companion.changes.port import SavedText
 from companion.snapshots.files import WriteRefusedError
 
 from .folders import AGENT, Folder, tree
 from .work import CHAT, LINES, WINDOW, Work
 
 AGENTS = LINES.replace("line 3\n", "agent\n")
+OF_BOTH = AGENTS.replace("agent\n", "agent and me\n")
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ def test_a_line_inside_an_agents_change_is_the_persons(folder: Folder):
 
 
 def test_a_line_that_both_have_changed_makes_no_other_edit_the_agents(folder: Folder):
-    mine = AGENTS.replace("agent\n", "agent and me\n").replace("line 25\n", "far\n")
+    mine = OF_BOTH.replace("line 25\n", "far\n")
     folder.edit("a.py", AGENTS, mine)
     (row,) = folder.round.rows()
     assert (row.inserted, row.deleted, row.note) == (1, 1, "with your edit")
@@ -137,7 +139,7 @@ def test_a_weave_that_does_not_fit_is_made_again(ops: str):
 
 def test_a_damaged_entry_loses_no_round(folder: Folder):
     state = folder.store_path / "round.json"
-    folder.edit("a.py", AGENTS, AGENTS.replace("agent\n", "agent and me\n"))
+    folder.edit("a.py", AGENTS, OF_BOTH)
     text = state.read_text()
     assert '"~1' not in text
     assert "~1" in text
@@ -146,19 +148,22 @@ def test_a_damaged_entry_loses_no_round(folder: Folder):
     assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
 
 
-@pytest.mark.parametrize("says_yes", [True, False])
-async def test_it_is_asked_once_before_lines_of_both_are_undone(work: Work, says_yes: bool):
-    from companion.changes.port import SavedText  # noqa: PLC0415
-
-    work.editor.says_yes = says_yes
-    await work.begun()
+async def of_both(work: Work) -> Path:
+    """A line of the agent's that the person has changed waits."""
     path = work.path / "a.py"
     path.write_text(AGENTS)
     await work.until(lambda: "a.py" in work.rows)
-    mine = AGENTS.replace("agent\n", "agent and me\n")
-    path.write_text(mine)
-    work.rounds.saved(str(path), SavedText(AGENTS, mine))
+    path.write_text(OF_BOTH)
+    work.rounds.saved(str(path), SavedText(AGENTS, OF_BOTH))
     await work.until(lambda: work.rows["a.py"].note)
+    return path
+
+
+@pytest.mark.parametrize("says_yes", [True, False])
+async def test_it_is_asked_once_before_lines_of_both_are_undone(work: Work, says_yes: bool):
+    work.editor.says_yes = says_yes
+    await work.begun()
+    path = await of_both(work)
     work.decisions.undo_all(WINDOW)
     await work.until(lambda: not work.rows)
     assert len(work.editor.confirmed) == 1
@@ -168,18 +173,11 @@ async def test_it_is_asked_once_before_lines_of_both_are_undone(work: Work, says
 
 
 async def test_nothing_is_undone_if_the_question_about_lines_of_both_is_closed(work: Work):
-    from companion.changes.port import SavedText  # noqa: PLC0415
     from companion.review.port import QuestionClosedError  # noqa: PLC0415
 
     work.editor.says_yes = None
     folder = await work.in_turn()
-    path = work.path / "a.py"
-    path.write_text(AGENTS)
-    await work.until(lambda: "a.py" in work.rows)
-    mine = AGENTS.replace("agent\n", "agent and me\n")
-    path.write_text(mine)
-    work.rounds.saved(str(path), SavedText(AGENTS, mine))
-    await work.until(lambda: work.rows["a.py"].note)
+    path = await of_both(work)
     with pytest.raises(QuestionClosedError):
         await work.rounds.restore_turn(WINDOW, "turn-1")
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
@@ -195,7 +193,7 @@ async def test_nothing_is_undone_if_the_question_about_lines_of_both_is_closed(w
         await work.until(lambda: work.editor.said)
         assert len(work.editor.confirmed) == asked + 1
         assert work.editor.said == [("Nothing was written: the question was closed without an answer.", WINDOW)]
-        assert path.read_text() == mine
+        assert path.read_text() == OF_BOTH
         assert work.rows["a.py"].note
 
 
@@ -227,7 +225,7 @@ def test_a_restore_keeps_a_line_that_both_have_changed_since_and_names_it(folder
 
 @pytest.mark.parametrize("is_kept", [False, True])
 def test_marks_from_before_a_checkpoint_are_there_after_a_restore(folder: Folder, is_kept: bool):
-    mine = AGENTS.replace("agent\n", "agent and me\n")
+    mine = OF_BOTH
     folder.edit("a.py", AGENTS, mine)
     number = folder.checkpoints.add(AGENT, "")
     folder.reopen()
@@ -235,7 +233,7 @@ def test_marks_from_before_a_checkpoint_are_there_after_a_restore(folder: Folder
     folder.look()
     folder.edit("a.py", later, later.replace("line 20\n", "far\n"))
     if is_kept:
-        folder.round.keep_all()
+        folder.keep_all()
     restore(folder, number)
     assert folder.read("a.py").decode() == mine.replace("line 20\n", "far\n")
     folder.reopen()
@@ -276,17 +274,9 @@ def test_a_restore_deletes_no_created_file_with_lines_of_the_person(folder: Fold
 
 @pytest.mark.parametrize("says_yes", [True, False])
 async def test_it_is_asked_once_before_an_undo_of_a_turn_takes_lines_of_both(work: Work, says_yes: bool):
-    from companion.changes.port import SavedText  # noqa: PLC0415
-
     work.editor.says_yes = says_yes
     await work.in_turn()
-    path = work.path / "a.py"
-    path.write_text(AGENTS)
-    await work.until(lambda: "a.py" in work.rows)
-    mine = AGENTS.replace("agent\n", "agent and me\n")
-    path.write_text(mine)
-    work.rounds.saved(str(path), SavedText(AGENTS, mine))
-    await work.until(lambda: work.rows["a.py"].note)
+    path = await of_both(work)
     await work.rounds.restore_turn(WINDOW, "turn-1")
     assert len(work.editor.confirmed) == 1
     assert "agent and me" in work.editor.confirmed[0]

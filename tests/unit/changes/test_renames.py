@@ -250,16 +250,24 @@ def test_a_keep_of_a_new_file_is_taken_back_with_what_the_person_has_saved_since
     assert folder.read("newer.py") == b"mine\n"
 
 
+OTHERS = LINES.replace("line", "other")
+
+
+def two_renamed(base: Path, *names: tuple[str, str]) -> Folder:
+    """Two files of the person, and what an agent has renamed since, one after the other."""
+    made = Folder(base)
+    made.write("a.py", LINES)
+    made.write("b.py", OTHERS)
+    made.round.begin()
+    for old, new in names:
+        (made.path / old).rename(made.path / new)
+        made.look()
+    return made
+
+
 def test_files_whose_names_an_agent_has_swapped_keep_the_lines_of_the_person(tmp_path: Path):
     """The baseline of one of them was overwritten by that of the other one."""
-    folder = Folder(tmp_path)
-    other = LINES.replace("line", "other")
-    folder.write("a.py", LINES)
-    folder.write("b.py", other)
-    folder.round.begin()
-    for old, new in (("a.py", "c.py"), ("b.py", "a.py")):
-        (folder.path / old).rename(folder.path / new)
-        folder.look()
+    folder = two_renamed(tmp_path, ("a.py", "c.py"), ("b.py", "a.py"))
     folder.edit("c.py", LINES, mine := f"{LINES}mine\n")
     (folder.path / "c.py").rename(folder.path / "b.py")
     folder.look()
@@ -268,35 +276,21 @@ def test_files_whose_names_an_agent_has_swapped_keep_the_lines_of_the_person(tmp
     assert "b.py, line 31: “mine”" in folder.undoing.protected()
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == LINES
-    assert folder.read("b.py").decode() == f"{other}mine\n"
+    assert folder.read("b.py").decode() == f"{OTHERS}mine\n"
     folder.redo()
-    assert (folder.read("a.py").decode(), folder.read("b.py").decode()) == (other, mine)
+    assert (folder.read("a.py").decode(), folder.read("b.py").decode()) == (OTHERS, mine)
 
 
 def test_an_undo_of_swapped_names_leaves_nothing_behind_for_later_saves(tmp_path: Path):
-    folder = Folder(tmp_path)
-    other = LINES.replace("line", "other")
-    folder.write("a.py", LINES)
-    folder.write("b.py", other)
-    folder.round.begin()
-    for old, new in (("a.py", "c.py"), ("b.py", "a.py")):
-        (folder.path / old).rename(folder.path / new)
-        folder.look()
+    folder = two_renamed(tmp_path, ("a.py", "c.py"), ("b.py", "a.py"))
     assert folder.undo_all() == []
-    folder.edit("b.py", other, f"{other}mine\n")
+    folder.edit("b.py", OTHERS, f"{OTHERS}mine\n")
     assert folder.listed() == {}
 
 
 def test_no_keep_is_taken_back_after_the_person_has_put_a_file_at_the_old_path_of_a_renamed_one(tmp_path: Path):
     """The text of the renamed one was nowhere then."""
-    folder = Folder(tmp_path)
-    other = LINES.replace("line", "other")
-    folder.write("a.py", LINES)
-    folder.write("b.py", other)
-    folder.round.begin()
-    for old, new in (("b.py", "c.py"), ("a.py", "b.py")):
-        (folder.path / old).rename(folder.path / new)
-        folder.look()
+    folder = two_renamed(tmp_path, ("b.py", "c.py"), ("a.py", "b.py"))
     folder.round.keep_file("a.py")
     folder.save("a.py", "mine\n")
     with pytest.raises(WriteRefusedError, match=r"a\.py has changed since"):
@@ -333,20 +327,13 @@ def test_a_keep_of_a_file_that_an_agent_has_renamed_again_since_can_be_taken_bac
 
 def test_a_line_that_was_saved_where_another_file_had_been_stays_once_that_is_decided(tmp_path: Path):
     """It was the agent's then, and undone unasked."""
-    folder = Folder(tmp_path)
-    other = LINES.replace("line", "other")
-    folder.write("a.py", LINES)
-    folder.write("b.py", other)
-    folder.round.begin()
-    for old, new in (("a.py", "c.py"), ("b.py", "a.py")):
-        (folder.path / old).rename(folder.path / new)
-        folder.look()
-    folder.edit("a.py", other, other.replace("other 9\n", "other 9\nmine\n"))
+    folder = two_renamed(tmp_path, ("a.py", "c.py"), ("b.py", "a.py"))
+    folder.edit("a.py", OTHERS, OTHERS.replace("other 9\n", "other 9\nmine\n"))
     folder.round.keep_file("c.py")
     folder.round.keep_file("b.py")
     folder.reopen()
     assert folder.undo_all() == []
-    assert folder.read("a.py").decode() == other.replace("other 9\n", "other 9\nmine\n")
+    assert folder.read("a.py").decode() == OTHERS.replace("other 9\n", "other 9\nmine\n")
 
 
 class Renames(RuleBasedStateMachine):

@@ -17,6 +17,7 @@ import pytest
 
 from companion.agents import AgentCommand
 from companion.backends.acp.files import Files
+from companion.chats.history import RewindTarget
 from companion.chats.prompt import Draft
 from companion.conversation.conversation import UNTOLD
 from companion.ids import WindowId
@@ -446,8 +447,8 @@ async def test_the_time_at_which_a_prompt_is_sent_is_known(room: Room) -> None:
     assert began <= room.chats._registry[CHAT].outbox.sent_at <= time.time_ns()
 
 
-async def test_the_files_go_back_also_where_the_agent_can_not(room: Room) -> None:
-    written = Written()
+async def written_turn(room: Room, written: Written) -> RewindTarget:
+    """What a turn is gone back to by, in which files were written."""
     await room.state("live")
     chat = room.chats._registry[CHAT]
     room.chats._registry.turns = written
@@ -456,6 +457,12 @@ async def test_the_files_go_back_also_where_the_agent_can_not(room: Room) -> Non
     await until(lambda: chat.status.running is None)
     written.began = [turn.key for turn in chat.turns]
     [target] = await room.chats.history.targets(CHAT)
+    return target
+
+
+async def test_the_files_go_back_also_where_the_agent_can_not(room: Room) -> None:
+    written = Written()
+    target = await written_turn(room, written)
     assert (target.text, target.files, target.rewinds) == ("Hello", ("/p/a.py",), False)
     told, draft = await room.chats.history.rewind(CHAT, target, undo_files=True)
     assert told.startswith("Undone: /p/a.py. ")
@@ -471,14 +478,7 @@ async def test_the_prompt_comes_back_where_the_files_do_not(room: Room, monkeypa
     written = Written()
     restore = AsyncMock(side_effect=OSError("nothing was written: the question was closed without an answer"))
     monkeypatch.setattr(written, "restore_turn", restore)
-    await room.state("live")
-    chat = room.chats._registry[CHAT]
-    room.chats._registry.turns = written
-    room.say("Hello")
-    await room.shows("You said: Hello")
-    await until(lambda: chat.status.running is None)
-    written.began = [turn.key for turn in chat.turns]
-    [target] = await room.chats.history.targets(CHAT)
+    target = await written_turn(room, written)
     told, draft = await room.chats.history.rewind(CHAT, target, undo_files=True)
     assert told.endswith(" Nothing was written: the question was closed without an answer.")
     assert draft.text == "Hello"
