@@ -159,7 +159,7 @@ async def test_a_link_that_the_person_renames_or_deletes_is_theirs_and_not_what_
 async def test_once_the_person_types_no_name_any_more_a_file_that_is_renamed_is_the_agents(
     work: Work, monkeypatch: pytest.MonkeyPatch, how: str
 ):
-    monkeypatch.setattr(rounds, "NAMING", 0.1 if how == "time" else 60.0)
+    monkeypatch.setattr(rounds, "NAMING", 0.1 if how == "time" else 3600.0)
     (work.path / "c.py").write_text("another one\n" * 9)
     await work.begun(CLI)
     folder = work.known.folders[work.folders[0]]
