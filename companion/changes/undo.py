@@ -603,8 +603,6 @@ class RoundUndo:
             weave = (weave if weave.disk == old else weave.written(old)).saved(new)
         if weave is None or after is None:
             return after
-        if before is None and path in self._state.parted:
-            weave = weave.alone()
         base = Entry((before or after).mode, self._objects.write(weave.base)) if weave.base or before else None
         self._state.lines[path] = KnownLines(base.blob if base else "", after.blob, weave.ops)
         return base

@@ -296,7 +296,7 @@ def test_no_keep_is_taken_back_after_the_person_has_put_a_file_at_the_old_path_o
     with pytest.raises(WriteRefusedError, match=r"a\.py has changed since"):
         folder.undoing.plan_back()
     assert folder.undo_all() == []
-    assert [folder.read(name).decode() for name in ("a.py", "b.py")] == ["mine\n", LINES]
+    assert [folder.read(name).decode() for name in ("a.py", "b.py", "c.py")] == ["mine\n", LINES, OTHERS]
 
 
 def test_a_file_that_an_agent_moves_to_where_another_one_was_keeps_the_line_of_both(moved: Folder):
@@ -334,6 +334,30 @@ def test_a_line_that_was_saved_where_another_file_had_been_stays_once_that_is_de
     folder.reopen()
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == OTHERS.replace("other 9\n", "other 9\nmine\n")
+
+
+def test_a_renamed_file_keeps_its_text_if_the_person_renames_another_one_to_its_old_path(moved: Folder):
+    moved.save("x.py", "".join(f"x {number}\n" for number in range(9)))
+    moved.saves.handled("x.py", [AGENT], is_renamed=True)
+    (moved.path / "x.py").rename(moved.path / "a.py")
+    moved.look()
+    assert moved.listed() == {"b.py": "modified"}
+    assert moved.undo_all() == []
+    assert moved.read("b.py").decode() == LINES
+
+
+def test_a_new_file_that_is_moved_to_where_a_deleted_one_was_takes_nothing_along(tmp_path: Path):
+    """The baseline of the deleted one was overwritten by the person's line."""
+    folder = two_renamed(tmp_path)
+    (folder.path / "b.py").unlink()
+    folder.write("new.py", new := "agent\n" * 9)
+    folder.look()
+    folder.edit("new.py", new, f"{new}mine\n")
+    (folder.path / "new.py").rename(folder.path / "b.py")
+    folder.look()
+    assert folder.undo_all() == []
+    assert folder.read("b.py").decode().startswith(OTHERS[:-1])
+    assert b"mine\n" in folder.read("b.py") + folder.read("new.py")
 
 
 class Renames(RuleBasedStateMachine):
