@@ -211,16 +211,17 @@ def test_a_renamed_file_is_renamed_again_once_the_other_one_has_left_its_old_pat
 
 
 def test_another_file_that_moves_on_from_the_old_path_of_a_renamed_one_is_new(moved: Folder):
-    """Two files were listed as the same one."""
+    """It was taken for the renamed one, whose baseline had what the person saved in this one."""
     moved.write("a.py", other := "".join(f"other {number}\n" for number in range(30)))
     moved.look()
     (moved.path / "a.py").rename(moved.path / "c.py")
     moved.look()
     assert moved.listed() == {"b.py": "renamed", "c.py": "created"}
-    assert moved.read("c.py").decode() == other
+    moved.edit("c.py", other, f"{other}mine\n")
     assert moved.undo_all() == []
-    assert tree(moved.path).keys() == {"a.py"}
     assert moved.read("a.py").decode() == LINES
+    assert moved.read("c.py") == b"mine\n"
+    assert tree(moved.path).keys() == {"a.py", "c.py"}
 
 
 def test_a_keep_of_a_renamed_file_is_taken_back_with_what_the_person_has_saved_since(moved: Folder):
