@@ -216,6 +216,31 @@ class TestReview(ReviewCase):
         self.press("shift+k")
         yield from self.waits(0)
 
+    def test_a_key_on_a_files_line_is_refused_while_that_tells_of_an_older_version(self) -> Steps:
+        yield from self.begun()
+        path = self.folder / "new.py"
+        path.write_text("one\n")
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▸ new.py   +1 −0  created")
+        feed = loaded("sublime_text.package").adapter().review.tab(self.window).feed
+        go_on = self.slowed("turns")
+        before = [*feed.rows.values()]
+        path.write_text("one\nunseen\n")
+        yield lambda: [*feed.rows.values()] != before
+        yield 300
+        for key in ("k", "shift+k", "shift+u"):
+            self.screen.messages.clear()
+            self.go_to("▸ new.py")
+            self.press(key)
+            self.assertTrue(self.screen.said("new.py has changed meanwhile: look at it again."), key)
+        go_on()
+        yield self.has("▸ new.py   +2 −0  created")
+        self.assertEqual(path.read_text(), "one\nunseen\n")
+        self.go_to("▸ new.py")
+        self.press("k")
+        yield from self.waits(0)
+
     def test_a_whole_file_is_not_decided_after_a_change_of_it_if_it_has_changed_meanwhile(self) -> Steps:
         self.file.write_text(OLD)
         yield from self.begun()
