@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Protocol
 
 from .ids import WindowId
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’]\w+)?(?= |\Z)")
+
+
+def sentence(words: object) -> str:
+    """Words, such as an error's, as a sentence. It begins with a capital letter, unless a file's name is first."""
+    text = str(words)
+    return f"{text[:1].upper() if _WORD.match(text) else text[:1]}{text[1:]}{'' if text.endswith('.') else '.'}"
 
 
 class Messages(Protocol):

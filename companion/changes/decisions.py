@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ids import WindowId
+from ..messages import sentence
 from ..review.changes import counted
 from ..review.review import Answered, Review
 from ..review.reviews import Reviews
@@ -206,7 +207,7 @@ class Decisions:
         found = list(dict.fromkeys(left))
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
         said = [f"{what}: {found[0]}{more}."] if found else []
-        said += [f"{unseen[:1].upper()}{unseen[1:]}."] if unseen else []
+        said += [sentence(unseen)] if unseen else []
         if said:
             self._roots.editor.messenger.mention(" ".join(said), window)
 
@@ -401,7 +402,7 @@ class Decisions:
         try:
             await work
         except OSError as error:
-            self._roots.editor.messenger.say(f"{str(error)[:1].upper()}{str(error)[1:]}.", window)
+            self._roots.editor.messenger.say(sentence(error), window)
 
     def restore(self, window: WindowId, root: str, number: int) -> None:
         """Go back to a checkpoint."""

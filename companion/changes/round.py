@@ -741,12 +741,10 @@ class Round:
     def put_off(self, window: int, found: Mapping[str, Sequence[Chosen]]) -> None:
         """Have these changes of files, none for a whole one, undone when the turn ends. That can be taken back."""
         before = self.state.going
-        more = {
-            path: Going(
-                tuple(dict.fromkeys([*(before[path].changes if path in before else ()), *each] if each else ())), window
-            )
-            for path, each in found.items()
-        }
+        more: dict[str, Going] = {}
+        for path, each in found.items():
+            known = before[path].changes if path in before else ()
+            more[path] = Going(tuple(dict.fromkeys((*known, *each))) if each else (), window)
         self._have_going(before | more)
         self.remember(Operation({}, at=self.moment(), going={path: before.get(path) for path in more}, window=window))
         self.save()

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from ..ids import ChatId, WindowId
+from ..messages import sentence
 from ..review.changes import changes
 from ..review.disk import Encodings
 from ..review.document import Body
@@ -175,8 +176,7 @@ class Rounds:
                 if point := await folder.call(folder.checkpoints.begin_of, turn):
                     outcome = await folder.restore(window, point.number, at_work, folder.below(sees))
                     written.extend(folder.full_path(path) for path in outcome.written)
-                    alone = filter(None, [*outcome.left, outcome.unseen])
-                    left.extend(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in alone)
+                    left.extend(map(sentence, filter(None, [*outcome.left, outcome.unseen])))
 
         await self.roots.heard()
         await self.roots.in_each(window, restore)

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ..ids import WindowId
+from ..messages import sentence
 from ..review.document import Body
 from ..snapshots import project
 from ..snapshots.entries import Difference, Entry, TreeSnapshot
@@ -220,7 +221,7 @@ class SinceReviews:
                 await folder.call(folder.look, self._roots.at_work(folder))
                 rows = await folder.call(since.rows)
         except OSError as error:
-            return SinceListing(point, trouble=_sentence(error))
+            return SinceListing(point, trouble=sentence(error))
         self._roots.publish(window)
         known, told = self._roots.window(window), self._roots.work.settings_of(window).told
         shown = [row for each in rows if (row := known.shown(each, told)) and row.kind != "excluded"]
@@ -264,7 +265,7 @@ class SinceReviews:
             if folder:
                 self._roots.publish_all(folder)
         except OSError as error:
-            self._roots.editor.messenger.mention(_sentence(error), window)
+            self._roots.editor.messenger.mention(sentence(error), window)
         return await self.listing(window, point)
 
     async def _undo(
@@ -289,8 +290,3 @@ class SinceReviews:
             left += [*outcome.left, *([outcome.unseen] if outcome.unseen else [])]
         if left:
             self._roots.editor.messenger.mention(f"Not undone: {left[0]}.", window)
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")

@@ -14,6 +14,7 @@ from ..conversation.failures import ChatError, MissingFeatureError
 from ..conversation.snapshot import Message, Turn
 from ..conversation.turns import changed_files
 from ..ids import ChatId
+from ..messages import sentence
 from .chat import Chat, Registry, check_idle
 from .prompt import Draft, file_of, mention
 from .transcript.plain import relative
@@ -170,7 +171,7 @@ class ChatHistory:
                 changed, left = await self._registry.turns.restore_turn(chat.window, to.turn)
                 rewinding = Rewinding(tuple(changed), ())
             except OSError as error:  # the conversation may have gone back already, and the prompt comes back as well
-                left = [f"{str(error)[:1].upper()}{str(error)[1:]}."]
+                left = [sentence(error)]
         told = [_told(rewinding, folder.there) if to.rewinds else _undone(rewinding.changed, folder.there)]
         if not to.rewinds:
             told.append(STAYS.format(agent=chat.agent))

@@ -13,6 +13,7 @@ from ..clis.mcp_configuration import renew
 from ..executor import Executor
 from ..ids import WindowId
 from ..log import Log
+from ..messages import sentence
 from ..server.path_maps import PathMaps
 from ..thread import CompanionThread
 from .bridge import UiBridge
@@ -250,7 +251,7 @@ class Adapter:
             try:
                 result = await question(companion)
             except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a folder that is let go cancels
-                why, tell = _sentence(error), failed or (lambda why: self.messenger.mention(why, identifier))
+                why, tell = _why(error), failed or (lambda why: self.messenger.mention(why, identifier))
                 self._bridge.post(lambda: tell(why))
             else:
                 self._bridge.post(lambda: answer(result))
@@ -342,7 +343,7 @@ class Adapter:
             send_after_answer(self, window, comments)
 
 
-def _sentence(error: BaseException) -> str:
+def _why(error: BaseException) -> str:
     """Why a question has no answer, for the person. What nobody expects is logged."""
     import asyncio  # noqa: PLC0415 - it would stall the UI thread
 
@@ -352,9 +353,8 @@ def _sentence(error: BaseException) -> str:
         case ChatError():
             return str(error)
         case OSError() if str(error):
-            why = str(error).rstrip(".")
-            logger.warning("A question could not be answered: %s", why)
-            return f"{why[:1].upper()}{why[1:]}."
+            logger.warning("A question could not be answered: %s", error)
+            return sentence(error)
         case asyncio.CancelledError():
             return "Its folder was closed meanwhile."
         case _:

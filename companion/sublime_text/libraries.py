@@ -12,6 +12,7 @@ import sublime_plugin
 from ..libraries import guard, repair
 from ..libraries.bounds import FROM_CHANNEL
 from ..libraries.guard import Trouble
+from ..messages import sentence
 from ..settings import FILE
 from . import package, package_control
 from .bridge import UiBridge, posted
@@ -143,8 +144,7 @@ class Libraries:
             troubles = [known]  # an import failed although all files exist
         if wrong := [trouble for trouble in troubles if trouble.kind != "loaded"]:
             if not package_control.is_there():
-                get = GET_PACKAGE_CONTROL.format(package_control.how_to_get())
-                self._say(f"{get[:1].upper()}{get[1:]}.")
+                self._say(sentence(GET_PACKAGE_CONTROL.format(package_control.how_to_get())))
                 return
             names = {name for trouble in wrong for name in trouble.libraries}
             busy, kept = repair.forget(names)

@@ -308,7 +308,7 @@ async def test_a_change_that_waits_does_not_bring_back_a_file_that_its_agent_del
     end_turn(work)
     await work.until(lambda: work.rows["a.py"].going is None)
     assert not (work.path / "a.py").exists()
-    assert ("A.py has changed since.", WINDOW) in work.editor.said
+    assert ("a.py has changed since.", WINDOW) in work.editor.said
 
 
 SAME = "".join(f"line {number}\n" if number % 10 else "same\n" for number in range(1, 41))
