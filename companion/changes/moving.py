@@ -99,6 +99,7 @@ class _Paths:
             created=self.names(found.created),
             renamed=self.pairs(found.renamed),
             parted=self.pairs(found.parted),
+            origins=self.keys(found.origins),
             modes=self.keys(found.modes),
             notes=notes,
             saves=saves,
@@ -239,6 +240,7 @@ def _add_history(
         known.modes |= operation.modes
         known.renamed |= operation.renamed
         known.parted |= operation.parted
+        known.origins |= operation.origins
         known.going |= operation.going
     state.decided.sort(key=lambda each: each.at)
     known_at = {each.at for each in state.checkpoints}

@@ -669,6 +669,8 @@ class Round:
         operation.lines = {path: lines for path, lines in state.lines.items() if path in known}
         operation.renamed = {path: old for path, old in state.renamed.items() if path in known}
         operation.parted = {path: old for path, old in state.parted.items() if path in known}
+        if old := [*operation.renamed.values(), *operation.parted.values()]:
+            operation.origins = dict.fromkeys(old) | self.objects.entries(state.base, old)
         operation.window = self.deciding
         return operation
 

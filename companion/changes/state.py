@@ -81,6 +81,8 @@ class Operation:
     """By their path: those that an agent had renamed, as the baseline had them."""
     parted: dict[str, str] = field(default_factory=dict[str, str])
     """By their path: those of them at whose old path was another file."""
+    origins: dict[str, Entry | None] = field(default_factory=dict[str, "Entry | None"])
+    """What the baseline had at the old paths of both."""
     modes: dict[str, int] = field(default_factory=dict[str, int])
     """The permissions in the baseline before, as far as they are others now."""
     saves: int = 0
@@ -253,6 +255,7 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
 def _operation_to(operation: Operation) -> list[Any]:
     disk, base = _pairs_to(operation.disk), _pairs_to(operation.base)
     more = {name: getattr(operation, name) for name in _MORE} | {"going": _going_to(operation.going)}
+    more["origins"] = {path: entry_to(entry) for path, entry in operation.origins.items()}
     return [disk, operation.agents, operation.at, base, operation.notes, operation.lines, operation.created, more]
 
 
@@ -260,7 +263,9 @@ def _operation_from(value: Any) -> Operation:
     disk, agents, at, base, notes, lines, created, more = value
     known = dict(agents), at, _pairs_from(base), list(notes), _lines_from(lines), list(created)
     going = _going_from(more.get("going", {}))
-    return Operation(_pairs_from(disk), *known, **{name: more[name] for name in _MORE if name in more}, going=going)
+    origins = {path: entry_from(entry) for path, entry in more.get("origins", {}).items()}
+    named = {name: more[name] for name in _MORE if name in more}
+    return Operation(_pairs_from(disk), *known, **named, going=going, origins=origins)
 
 
 def _lines_from(value: Any) -> dict[str, KnownLines]:

@@ -483,7 +483,7 @@ class RoundUndo:
             if operation.at in without:
                 continue
             try:
-                self._check_old_paths(operation)
+                self._check_origins(operation)
                 wanted = self._wanted_back(operation)
                 with self.reading((each.path, each.after) for each in wanted):
                     writes = [write for each in wanted for write in self.writes_of(each)]
@@ -496,12 +496,12 @@ class RoundUndo:
             passed.append(changed[0])
         raise WriteRefusedError(passed[0] if passed else "nothing was decided")
 
-    def _check_old_paths(self, operation: Operation) -> None:
-        """Raise WriteRefusedError if the person has put a file where one had been that was renamed before it."""
-        old = {*operation.renamed.values(), *operation.parted.values()}
-        for save in self._state.saves[operation.saves :]:
-            if save.path in old and None in (save.before, save.after):
-                raise WriteRefusedError(f"{save.path} has changed since")
+    def _check_origins(self, operation: Operation) -> None:
+        """Raise WriteRefusedError if the baseline of a file that was renamed before is not where it was any more."""
+        now = self._objects.entries(self._state.base, list(operation.origins)) if operation.origins else {}
+        for path, before in operation.origins.items():
+            if now.get(path) != operation.base.get(path, (None, before))[1]:
+                raise WriteRefusedError(f"{path} has changed since")
 
     def _wanted_back(self, operation: Operation) -> list[Difference]:
         """The files that an operation has changed, as they were before it. One that it has renamed is one."""

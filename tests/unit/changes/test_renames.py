@@ -361,6 +361,18 @@ def test_a_new_file_that_is_moved_to_where_a_deleted_one_was_takes_nothing_along
     assert b"mine\n" in folder.read("b.py") + folder.read("new.py")
 
 
+def test_no_keep_is_taken_back_after_the_baseline_of_its_renamed_file_has_gone(tmp_path: Path):
+    folder = two_renamed(tmp_path, ("a.py", "c.py"), ("b.py", "a.py"))
+    folder.round.keep_file("c.py")
+    folder.edit("c.py", LINES, f"{LINES}mine\n")
+    folder.save("b.py", "mine\n")
+    folder.reopen()
+    with pytest.raises(WriteRefusedError, match=r"a\.py has changed since"):
+        folder.undoing.plan_back()
+    assert folder.undo_all() == []
+    assert folder.read("c.py").decode() == f"{LINES}mine\n"
+
+
 class Renames(RuleBasedStateMachine):
     """An agent renames files, writes others, and takes no line of the person's away: each must stay on the disk."""
 
