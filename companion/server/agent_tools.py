@@ -9,7 +9,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from functools import cache
+from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
@@ -54,6 +55,12 @@ class Refusal(Protocol):
         ...
 
 
+@cache
+def _schema(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> dict[str, Any]:
+    """The JSON schema of a model. All of them take 13 ms, which each window would cost the companion thread."""
+    return model.model_json_schema(by_alias=True, mode=mode)
+
+
 @dataclass(frozen=True)
 class AgentTool:
     """A tool: what an agent is told of it, and what answers it."""
@@ -70,8 +77,8 @@ class AgentTool:
         return {
             "name": self.name,
             "description": self.description,
-            "inputSchema": self.arguments.model_json_schema(by_alias=True),
-            "outputSchema": self.answer.model_json_schema(by_alias=True, mode="serialization"),
+            "inputSchema": _schema(self.arguments, "validation"),
+            "outputSchema": _schema(self.answer, "serialization"),
             "annotations": {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
         }
 
@@ -95,20 +102,19 @@ class AgentTools:
         self._refusal = refusal
         self._new_problems = news
         self._tools = {each.name: each for each in self._all(knowledge)}
-        self._listed = {name: each.listed for name, each in self._tools.items()}
 
     def listing(self) -> list[dict[str, Any]]:
         """The tools that the settings offer."""
-        settings = self._settings()
-        return [
-            listed
-            for name, listed in self._listed.items()
-            if name in settings.agents_tools and (name != "openDiff" or settings.show_diffs)
-        ]
+        return [self._tools[name].listed for name in self.names()]
 
     def names(self) -> list[str]:
         """Their names."""
-        return [each["name"] for each in self.listing()]
+        settings = self._settings()
+        return [
+            name
+            for name in self._tools
+            if name in settings.agents_tools and (name != "openDiff" or settings.show_diffs)
+        ]
 
     async def call(self, session: Session, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """The result of tools/call, an error's sentence included. Raises ValidationError."""
