@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import accumulate
+
 from headless import diff, variations
 from headless.api.flags import PhantomLayout
 from headless.window import WINDOW_SIZE, ViewState
@@ -21,23 +24,26 @@ class _Rows:
         self.hidden = [(first + 1, last - first) for first, last in folds if last > first]
         """For each fold over several lines: the first row it hides, and how many."""
         is_inline = view.inline_diff and variations.chosen("inline-diff") == "shown"
-        self._gone = [(each.row, len(each.old_lines)) for each in diff.hunks(view.buffer)] if is_inline else []
-        """The rows above which an inline diff shows deleted lines, and how many."""
-        self._phantoms = [
-            (row(min(phantom.span)), phantom.height)
+        # An inline diff shows deleted lines above a row; a phantom is below its row.
+        added = [(each.row, len(each.old_lines)) for each in diff.hunks(view.buffer)] if is_inline else []
+        added += [
+            (row(min(phantom.span)) + 1, phantom.height)
             for phantom in view.phantoms.values()
             if phantom.layout != PhantomLayout.INLINE
         ]
+        added.sort()
+        self._rows = [at for at, _ in added]
+        self._added = list(accumulate((height for _, height in added), initial=0.0))
+        """The lines that are added above the first of `_rows`, the first two and so on."""
+        self._firsts = [first for first, _ in self.hidden]
+        self._left_out = list(accumulate((count for _, count in self.hidden), initial=0))
 
     def top(self, row: int) -> float:
         """The y of a row."""
-        lines = float(row)
-        for first, count in self.hidden:
-            if row < first:
-                break
-            lines -= min(count, row - first + 1)
-        lines += sum(height for at, height in self._phantoms if at < row)
-        lines += sum(count for at, count in self._gone if at <= row)
+        lines = row + self._added[bisect_right(self._rows, row)]
+        if at := bisect_right(self._firsts, row):
+            first, count = self.hidden[at - 1]
+            lines -= self._left_out[at - 1] + min(count, row - first + 1)
         return lines * LINE_HEIGHT
 
 

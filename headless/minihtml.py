@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from html.parser import HTMLParser
 
 _BLOCKS = {"p", "div", "h1", "h2", "h3", "h4", "h5", "h6", "li", "ul", "ol", "body", "html"}
@@ -101,6 +102,7 @@ def links(html: str) -> list[str]:
     return _read(html).links
 
 
+@lru_cache(512)  # a chat shows hundreds of the same, and what is measured is the package
 def height(html: str) -> float:
     """The height in lines of text, including the space that its styles add; at least one."""
     reader = _read(html)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from headless import variations
 from headless.api.region import Region
 from headless.api.selection import Selection
@@ -120,12 +122,17 @@ class ViewLayout:
     def fold(self, x: Region | list[Region]) -> bool:
         """Fold regions; False if all were folded already."""
         view, changed = self._state(), False
+        folds = sorted(view.folds)  # none is inside another one, so their ends are in order, too
         for region in [x] if isinstance(x, Region) else x:
             begin, end = view.buffer.clamped([span_of(region)])[0]
-            if begin < end and not any(a <= begin and end <= b for a, b in view.folds):
-                view.folds = [f for f in view.folds if not (begin <= f[0] and f[1] <= end)]
-                view.folds.append((begin, end))
+            at = bisect_left(folds, (begin, end))
+            if begin < end and not any(a <= begin and end <= b for a, b in folds[max(0, at - 1) : at + 1]):
+                first = last = bisect_left(folds, (begin, begin))
+                while last < len(folds) and folds[last][1] <= end:
+                    last += 1
+                folds[first:last] = [(begin, end)]
                 changed = True
+        view.folds = folds
         return changed
 
     @locked
