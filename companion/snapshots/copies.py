@@ -107,7 +107,7 @@ class Copies:
     def more(self, seconds: float) -> int:
         """Copy files for about so long, with up to two cores. Returns how many are left.
 
-        Call it again and again while the worker is idle, with three times as long between the calls. If it can't go on,
+        Call it again and again while the worker is idle, with four times as long between the calls. If it can't go on,
         `stopped` says why; nothing is left half written.
         """
         end = time.monotonic() + seconds
