@@ -251,8 +251,8 @@ class OwnViews:
         """A view got the focus. The editor may have brought it back, or the person moved it to another window."""
         if (claim := self._claims.get(view.buffer_id())) is None:
             self._claim(view, window)
-        elif view.file_name() is None and self._settle(claim, window):
-            self.write(claim)
+        elif view.file_name() is None and view.id() == claim["view"] and self._settle(claim, window):
+            self.write(claim)  # a clone of the tab says nothing about where that is
         if window.id() in self._windows:
             self._values(window)
 
@@ -275,6 +275,8 @@ class OwnViews:
                 continue
             if other := _view_of(buffer):
                 claim["view"] = other.id()
+                self._settle(claim, other.window())
+                self.write(claim)
                 continue
             del self._claims[buffer]
             # The tab of a chat may come back with its project, also long after it was closed here.

@@ -268,6 +268,26 @@ class TestWorkspaces(PosingCase):
         self.assertEqual(views().restore(there), [copy])
         self.assertEqual((kind_of(copy), copy.is_scratch()), ("", False))
 
+    def test_a_clone_that_is_looked_at_in_another_window_takes_no_record_along(self) -> Steps:
+        own = self.window.new_file()
+        own.set_scratch(True)
+        views().take(own, "review")
+        self.window.run_command("clone_file")
+        [clone] = [view for view in self.window.views() if view.buffer_id() == own.buffer_id() and view != own]
+        there = yield from self.another_window()
+        there.set_project_data({"folders": [{"path": str(self.folder.parent)}]})
+        views().activated(there, clone)
+        views().leave()
+        self.assertEqual(views().restore(self.window), [])
+        self.assertEqual((kind_of(own), own.is_scratch()), ("review", True))
+        own.close()
+        views().activated(there, clone)  # the only one that is left
+        views().leave()
+        self.assertEqual(views().restore(there), [])
+        views().activated(there, clone)
+        self.assertEqual(kind_of(clone), "review")
+        clone.close()
+
     def test_a_damaged_record_is_none_and_costs_no_other(self) -> None:
         own, other = self.window.new_file(), self.window.new_file()
         for view in (own, other):
