@@ -131,7 +131,7 @@ _READERS: Mapping[str, Callable[[object], tuple[object, list[str]]]] = {
     "actions": read_actions,
 }
 """What reads a setting with entries of the person's own, and says what is wrong in each."""
-_STRICTEST: Mapping[str, Any] = {
+STRICTEST: Mapping[str, Any] = {
     _CONTEXT: "off",
     _EXCLUDE: [EVERYTHING],
     "agents_all_folders": False,
@@ -339,7 +339,7 @@ def held(before: Values | None) -> Values:
     """
     if before is None:
         why = "it has a syntax error; agents are told nothing and sent no file until it is mended."
-        by_name = {**{setting.name: setting.default for setting in TABLE}, **_STRICTEST}
+        by_name = {**{setting.name: setting.default for setting in TABLE}, **STRICTEST}
         return Values(by_name, (Problem(FILE, "", why),))
     why = "it has a syntax error; what it said before holds until it is mended."
     return Values(before.by_name, (Problem(FILE, "", why),), before.installed)

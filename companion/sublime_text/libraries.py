@@ -13,7 +13,6 @@ from ..libraries import guard, repair
 from ..libraries.bounds import FROM_CHANNEL
 from ..libraries.guard import Trouble
 from ..messages import sentence
-from ..settings import FILE
 from . import package, package_control
 from .bridge import UiBridge, posted
 from .panels import PanelItem, choose, say
@@ -130,8 +129,7 @@ class Libraries:
 
     def _remember_answer(self, *, offer: bool) -> None:
         if self._settings.value("offer_libraries") != offer:
-            sublime.load_settings(FILE).set("offer_libraries", offer)
-            sublime.save_settings(FILE)
+            self._settings.keep("offer_libraries", offer)
 
     def _begin(self) -> None:
         self._repair = threading.Thread(target=self._run, name="qwen-companion-repair", daemon=True)

@@ -10,7 +10,7 @@ import sublime
 from ..agents import InstalledAgent, read_installed
 from ..exclusion import Told
 from ..ids import WindowId
-from ..settings import FILE, PROJECT_KEY, DaemonSettings, Problem, Settings, Values, held, overridden, read
+from ..settings import FILE, PROJECT_KEY, STRICTEST, DaemonSettings, Problem, Settings, Values, held, overridden, read
 from .chat.consent import FILE as AGENTS_FILE
 
 _KEY = "qwen_companion"
@@ -92,6 +92,14 @@ class SettingsFile:
         self._agents.add_on_change(_KEY, self._agents_changed)
         self._tell()
 
+    def keep(self, name: str, value: bool) -> bool:
+        """Write a value into the person's file. False if it has a syntax error: nothing is written over that."""
+        if _own() is None:
+            return False
+        self._file.set(name, value)
+        sublime.save_settings(FILE)
+        return True
+
     def keep_installed(self, identifier: str, agent: InstalledAgent | None) -> None:
         """Remember that an agent of the registry is installed; None: that it no longer is."""
         others = {key: each.leave() for key, each in self._read_installed().items() if key != identifier}
@@ -110,9 +118,15 @@ class SettingsFile:
         self._agents.clear_on_change(_KEY)
 
     def _read(self, before: Values | None) -> Values:
-        if _has_syntax_error():
+        own = _own()
+        if own is None:
             return held(before)
-        return read(self._file.get, tuple(each.agent for each in self.installed.values()))
+        # The editor may have read the file while another program was writing it, and has its defaults until it reads it
+        # again. What limits what agents get is as the person's file has it.
+        limits = {name: own[name] for name in STRICTEST if name in own}
+        return read(
+            lambda name: limits.get(name, self._file.get(name)), tuple(each.agent for each in self.installed.values())
+        )
 
     def _read_installed(self) -> dict[str, InstalledAgent]:
         return read_installed(self._agents.get(_INSTALLED))
@@ -151,14 +165,15 @@ class SettingsFile:
         return known[1]
 
 
-def _has_syntax_error() -> bool:
-    """Whether the person's file can't be parsed. The editor says so in the console, and takes the defaults."""
+def _own() -> dict[str, Any] | None:
+    """The person's file; None if it has a syntax error, which the editor tells the console, and takes the defaults."""
     try:
-        return not isinstance(sublime.decode_value(sublime.load_resource(f"Packages/User/{FILE}")), dict)
+        found = sublime.decode_value(sublime.load_resource(f"Packages/User/{FILE}"))
     except FileNotFoundError:
-        return False
+        return {}
     except ValueError:
-        return True
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _in_project(window: sublime.Window) -> object:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -427,6 +429,33 @@ class TestSettings(CompanionCase):
         finally:
             file.unlink() if before is None else file.write_bytes(before)
         yield 500
+
+    def test_a_file_that_the_editor_has_read_half_written_excludes_what_it_says(self) -> None:
+        settings = loaded("sublime_text.package").adapter().settings
+        with self.own_settings('{"context": "off", "context_exclude": ["plans/**"]}'):
+            with patch.object(settings._file, "get", return_value=None):  # the defaults, as of a broken file
+                settings._changed()
+            told = settings.told(self.window)
+            self.assertEqual((told.level, told.exclude), ("off", ("plans/**",)))
+        settings._changed()
+
+    def test_nothing_is_written_over_a_file_with_a_syntax_error(self) -> None:
+        broken = '{"context_exclude": ["plans/**"] "chat_enabled": false}'
+        with self.own_settings(broken) as file:
+            self.assertFalse(loaded("sublime_text.package").adapter().settings.keep("chat_enabled", True))
+            self.assertEqual(file.read_text("utf-8"), broken)
+
+    @contextlib.contextmanager
+    def own_settings(self, text: str) -> Generator[Path]:
+        """Have a settings file of the person's own, which the editor has not looked at."""
+        file = Path(sublime.packages_path(), "User", "QwenCompanion.sublime-settings")
+        before = file.read_bytes() if file.exists() else None
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        try:
+            yield file
+        finally:
+            file.unlink() if before is None else file.write_bytes(before)
 
     def test_a_project_has_its_own_layout(self) -> Steps:
         self.set_in_project({"diff_layout": "inline"})

@@ -124,9 +124,10 @@ def _is_wanted(adapter: Adapter, window: sublime.Window) -> bool:
         f"The chat with {DAEMON_AGENT} is turned off.\n\n{where}", "Turn On", "QwenCompanion"
     ):
         return False
-    sublime.load_settings(FILE).set("chat_enabled", True)
-    sublime.save_settings(FILE)
-    return True
+    if adapter.settings.keep("chat_enabled", True):
+        return True
+    say(window, f"Your {FILE} has a syntax error: mend it first.")
+    return False
 
 
 def _where(settings: DaemonSettings) -> str:
