@@ -62,11 +62,14 @@ def install(script: bytes) -> str:
     return path
 
 
-def install_for(key: str, script: bytes) -> str:
-    """Write the script and a file that has a CLI start it. Returns the file's path. Raises OSError. May block."""
+def install_for(key: str, script: bytes, node: str) -> str:
+    """Write the script and a file that has a CLI start it with this Node, an absolute path.
+
+    Returns the file's path. Raises OSError. May block.
+    """
     client = next(each for each in CLIENTS if each.key == key)
     path = os.path.join(folders.data(), f"mcp_{key}.json")
-    write_private(path, configuration(client, install(script)).encode())
+    write_private(path, configuration(client, install(script), node=node).encode())
     return path
 
 
@@ -79,7 +82,7 @@ def renew(script: bytes) -> None:
             install(script)
 
 
-def configuration(client: McpClient, bridge: str, *, with_hook: bool = False) -> str:
+def configuration(client: McpClient, bridge: str, *, with_hook: bool = False, node: str = "node") -> str:
     """The text to add to a CLI's configuration; `bridge` is the path of the script.
 
     With the hook, what the editor shows of a file goes to the model with the answer of the tool that has changed it.
@@ -88,7 +91,7 @@ def configuration(client: McpClient, bridge: str, *, with_hook: bool = False) ->
     if client.form == "toml":
         rows = [f"[mcp_servers.{SERVER}]", 'command = "node"', f"args = {_toml(args)}", ""]
         return "\n".join(rows)
-    server: dict[str, Any] = {"command": "node", "args": args}
+    server: dict[str, Any] = {"command": node, "args": args}
     if client.key == "claude":
         server = {"type": "stdio", **server}
     found: dict[str, Any] = {"mcpServers": {SERVER: server}}

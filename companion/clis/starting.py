@@ -86,14 +86,17 @@ def look(
     version = package_version(program, family.launch.npm_package) if program else None
     is_able = version is None or version >= family.launch.resume_since
     takes_servers = version is not None and family.launch.mcp and version >= family.launch.mcp_since
-    mcp = _offered(family, script) if script and takes_servers else ""
+    mcp = _offered(family, script, environment) if script and takes_servers else ""
     can_resume = is_able and any(map(_has_files, _chats(family, folder, environment)))
     return Start(None if own == UNKNOWN else own, mode, can_resume, mcp)
 
 
-def _offered(family: CliFamily, script: bytes) -> str:
+def _offered(family: CliFamily, script: bytes, environment: Mapping[str, str]) -> str:
+    # The CLI would look a bare name up on a PATH that may have a folder of the project.
+    if (node := programs.find("node", environment)) is None:
+        return ""
     try:
-        return install_for(family.launch.key, script)
+        return install_for(family.launch.key, script, node)
     except OSError as error:
         logger.warning("%s runs without the editor's tools: %s", family.name, error)
         return ""

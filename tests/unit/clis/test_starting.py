@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from companion.clis import mcp_configuration
 from companion.clis.families import CLAUDE_CODE, GEMINI_CLI, QWEN_CODE
 from companion.clis.starting import Start, look
+from companion.platforms.open_folders import OPEN_FOLDERS
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="its programs are scripts for a shell")
 
@@ -36,6 +38,7 @@ def install(tmp_path: Path, version: str) -> None:
     (package / "cli.js").chmod(0o755)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "qwen").symlink_to(package / "cli.js")
+    (tmp_path / "bin" / "node").symlink_to(package / "cli.js")
 
 
 def talked(environment: dict[str, str], folder: Path) -> None:
@@ -122,8 +125,30 @@ def test_the_editors_tools_are_offered_to_a_version_that_is_known_to_take_them(
     assert bool(offered) is takes
     if takes:
         server = json.loads(Path(offered).read_text())["mcpServers"]["sublime-text"]
-        assert server["command"] == "node"
+        assert server["command"] == str(tmp_path / "bin" / "node")
         assert Path(server["args"][0]).read_bytes() == b"script"
+
+
+def test_the_editors_tools_are_started_by_no_node_of_a_project(
+    tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_configuration.folders, "data", lambda: str(tmp_path / "data"))
+    install(tmp_path, "0.24.4")
+    project = tmp_path / "project"
+    shim = project / ".venv" / "bin" / "node"
+    shim.parent.mkdir(parents=True)
+    shutil.copy(tmp_path / "bin" / "node", shim)
+    environment["PATH"] = f"{shim.parent}{os.pathsep}{environment['PATH']}"
+    OPEN_FOLDERS.set(1, [str(project)])
+    try:
+        offered = look(QWEN_CODE, ["qwen"], str(project), environment, b"script").mcp
+        assert json.loads(Path(offered).read_text())["mcpServers"]["sublime-text"]["command"] == str(
+            tmp_path / "bin" / "node"
+        )
+        (tmp_path / "bin" / "node").unlink()
+        assert not look(QWEN_CODE, ["qwen"], str(project), environment, b"script").mcp
+    finally:
+        OPEN_FOLDERS.set(1, [])
 
 
 def test_a_folder_that_can_not_be_written_offers_no_tools(
