@@ -10,6 +10,7 @@ from typing import Any
 from ..ids import WindowId
 from ..messages import sentence
 from ..review.changes import counted
+from ..review.port import QuestionClosedError
 from ..review.review import Answered, Review
 from ..review.reviews import Reviews
 from ..snapshots.entries import Difference
@@ -189,9 +190,17 @@ class Decisions:
             await folder.call(folder.refresh)
 
     async def _undo_each(self, window: WindowId, folder: Folder, path: str, found: Sequence[Chosen]) -> None:
-        """Undo changes of a file, from the bottom: the lines below a change move with it."""
+        """Undo changes of a file, from the bottom: the lines below a change move with it.
+
+        Raises QuestionClosedError: the person has cancelled, and the rest is left as well.
+        """
         for key, lines in reversed(found):
-            await self._tried(window, self._undo(window, folder, path, key, lines))
+            try:
+                await self._undo(window, folder, path, key, lines)
+            except QuestionClosedError:
+                raise
+            except OSError as error:
+                self._roots.editor.messenger.say(sentence(error), window)
 
     async def _undo(
         self, window: WindowId, folder: Folder, path: str, key: str = "", lines: tuple[int, int] | None = None

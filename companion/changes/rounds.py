@@ -163,7 +163,7 @@ class Rounds:
     async def restore_turn(self, window: WindowId, turn: str) -> tuple[list[str], list[str]]:
         """Write the files as they were before a turn, with what the person has saved since.
 
-        Returns the files that were written, and a sentence for each that was left alone.
+        Returns the files that were written, and a sentence for each file or folder that was left alone.
         """
         written: list[str] = []
         left: list[str] = []
@@ -172,11 +172,16 @@ class Rounds:
         async def restore(folder: Folder) -> None:
             async with folder.deciding(window):
                 at_work = self.roots.at_work(folder)
-                await folder.call(folder.look, at_work)
-                if point := await folder.call(folder.checkpoints.begin_of, turn):
+                try:
+                    await folder.call(folder.look, at_work)
+                    if not (point := await folder.call(folder.checkpoints.begin_of, turn)):
+                        return
                     outcome = await folder.restore(window, point.number, at_work, folder.below(sees))
-                    written.extend(folder.full_path(path) for path in outcome.written)
-                    left.extend(map(sentence, filter(None, [*outcome.left, outcome.unseen])))
+                except OSError as error:  # what was written in another folder is told all the same
+                    left.append(sentence(error))
+                    return
+                written.extend(folder.full_path(path) for path in outcome.written)
+                left.extend(map(sentence, filter(None, [*outcome.left, outcome.unseen])))
 
         await self.roots.heard()
         await self.roots.in_each(window, restore)

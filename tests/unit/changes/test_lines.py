@@ -173,13 +173,11 @@ async def test_it_is_asked_once_before_lines_of_both_are_undone(work: Work, says
 
 
 async def test_nothing_is_undone_if_the_question_about_lines_of_both_is_closed(work: Work):
-    from companion.review.port import QuestionClosedError  # noqa: PLC0415
-
     work.editor.says_yes = None
     folder = await work.in_turn()
     path = await of_both(work)
-    with pytest.raises(QuestionClosedError):
-        await work.rounds.restore_turn(WINDOW, "turn-1")
+    closed = "Nothing was written: the question was closed without an answer."
+    assert await work.rounds.restore_turn(WINDOW, "turn-1") == ([], [closed])
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
     await work.until(lambda: not work.rounds.roots.is_in_turn(folder))
     row = work.rows["a.py"]
@@ -192,9 +190,25 @@ async def test_nothing_is_undone_if_the_question_about_lines_of_both_is_closed(w
         undo()
         await work.until(lambda: work.editor.said)
         assert len(work.editor.confirmed) == asked + 1
-        assert work.editor.said == [("Nothing was written: the question was closed without an answer.", WINDOW)]
+        assert work.editor.said == [(closed, WINDOW)]
         assert path.read_text() == OF_BOTH
         assert work.rows["a.py"].note
+
+
+async def test_a_question_that_is_closed_ends_the_undo_of_several_changes(work: Work):
+    work.editor.says_yes = None
+    await work.begun()
+    path = work.path / "a.py"
+    path.write_text(agents := AGENTS.replace("line 20\n", "agent 20\n"))
+    await work.until(lambda: "a.py" in work.rows)
+    path.write_text(mine := agents.replace("agent 20\n", "agent 20 and me\n"))
+    work.rounds.saved(str(path), SavedText(agents, mine))
+    await work.until(lambda: work.rows["a.py"].note)
+    found = await work.rounds.file(work.folders[0], "a.py")
+    assert found
+    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(change[4], None) for change in found.changes])
+    assert len(work.editor.confirmed) == 1
+    assert path.read_text() == mine
 
 
 def restore(folder: Folder, number: int, *, is_all: bool = False) -> None:
