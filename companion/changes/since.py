@@ -126,19 +126,20 @@ class RoundSince:
             raise WriteRefusedError(f"{path} has changed since")
         return found
 
-    def plan(self, path: str, key: str, lines: tuple[int, int] | None, after: str) -> Write:
-        """What to write so that a file, or a change of it, is as in the commit. Raises WriteRefusedError."""
-        found = self.wanted(path, "" if key else after)
+    def plan(self, path: str, chosen: Sequence[Chosen], after: str) -> Write:
+        """What to write so that a file, or changes of it, are as in the commit. Raises WriteRefusedError."""
+        found = self.wanted(path, "" if chosen else after)
         if self._by_filter:
             raise WriteRefusedError(BY_FILTER.format(path=path))
-        weave = self.round.weave(found.before, found.after) if key and is_comparable(found) else None
+        weave = self.round.weave(found.before, found.after) if chosen and is_comparable(found) else None
         if weave is None or weave.is_whole or found.before is None or found.after is None:
             return self._undo.write_of(path, found.before, found.after)
-        undone = weave.undone(key, lines)
-        if undone is None:
+        for key, lines in reversed(chosen):  # the lines below a change move with it
+            weave = weave and weave.undone(key, lines)
+        if weave is None:
             raise WriteRefusedError(f"{path} has changed since")
-        mode = (found.before if undone.disk == weave.base else found.after).mode
-        return Write(path, mode, undone.disk, found.after)
+        mode = (found.before if weave.disk == weave.base else found.after).mode
+        return Write(path, mode, weave.disk, found.after)
 
     def goes(self, path: str, chosen: Sequence[Chosen], after: str) -> tuple[dict[int, str], list[str]]:
         """What an undo takes away: the lines that go, from 0, and in words what isn't a line that is there."""
@@ -283,10 +284,7 @@ class SinceReviews:
             question = UNKNOWN.format(what="; ".join(asked[:NAMED]) + more)
             if not await folder.confirm(window, question, "Undo"):
                 return
-        left: list[str] = []
-        for key, lines in reversed(chosen or [("", None)]):  # the lines below a change move with it
-            write = await folder.call(since.plan, row.path, key, lines, row.after)
-            outcome = await folder.write_as_person(write, at_work)
-            left += [*outcome.left, *([outcome.unseen] if outcome.unseen else [])]
+        outcome = await folder.write_as_person(await folder.call(since.plan, row.path, chosen, row.after), at_work)
+        left = [*outcome.left, *([outcome.unseen] if outcome.unseen else [])]
         if left:
             self._roots.editor.messenger.mention(f"Not undone: {left[0]}.", window)

@@ -1,4 +1,4 @@
-"""Undoes, redoes or restores what waits in a folder, and is killed at its nth step on the disk: see test_journal."""
+"""Undoes, redoes or restores what waits, or undoes since a commit, and is killed at its nth step: see test_journal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from companion.changes import journal
 from companion.changes.folder import Folder
 from companion.snapshots import files
 
+from .since_work import SinceWork
 from .work import AGENT, WINDOW, Work
+
+SINCE = ("a.py", "gone.py", "made.py")
+"""Files that are undone in a review since a commit: of the first one, two of three changes."""
 
 
 def killed_at(step: int) -> None:
@@ -44,11 +48,18 @@ async def main(base: Path, what: str, step: int) -> None:
         await work.begun(AGENT)
         await work.until(lambda: what == "redo" or work.rows)
         folder: Folder = work.known.folders[work.folders[0]]
-        killed_at(step)
+        if what not in SINCE:
+            killed_at(step)
         if what == "undo":
             work.decisions.undo_all(WINDOW)
         elif what == "redo":
             work.decisions.take_back(WINDOW)
+        elif what in SINCE:
+            since = SinceWork(work)
+            await since.compare("begin")
+            keys = await since.keys(what) if what == "a.py" else []
+            killed_at(step)
+            await since.undo(what, keys[:2])
         else:
             work.decisions.restore(WINDOW, folder.root, folder.round.state.checkpoints[0].number)
         await asyncio.gather(*[task for task in work.tasks if task is not work.known.watching])

@@ -20,7 +20,9 @@ from companion.snapshots.files import WriteRefusedError
 from companion.snapshots.git import GitStoppedError
 
 from .folders import Folder as Driven
-from .folders import tree
+from .folders import committed, tree
+from .killed import SINCE
+from .since_work import SinceWork
 from .work import AGENT, LINES, WINDOW, Work
 
 BOTH = "an agent's line, with my edit\n"
@@ -129,6 +131,64 @@ async def test_a_file_that_was_changed_after_the_kill_stays_as_it_is(tmp_path: P
         assert (project / "gone.py").exists()
         [said] = [said for said, _ in work.editor.said]
         assert "a.py has changed since" in said
+
+
+async def prepare_since(base: Path) -> object:
+    """A repository in which the agent has changed, deleted and made a file since the commit: it as it is then."""
+    project = base / "project"
+    project.mkdir()
+    for name in ("a.py", "gone.py"):
+        (project / name).write_text(LINES)
+    committed(project)
+    async with Work(base / "stores", [str(project)]) as work:
+        await work.begun()
+        (project / "a.py").write_text(THREE)
+        (project / "gone.py").unlink()
+        (project / "made.py").write_text("agent\n")
+        await work.until(lambda: len(work.rows) == 3)
+    return tree(project)
+
+
+THREE = LINES.replace("line 3\n", "agent 3\n").replace("line 15\n", "agent 15\n").replace("line 27\n", "agent 27\n")
+
+
+@pytest.mark.parametrize("name", SINCE)
+async def test_a_kill_at_any_step_of_an_undo_since_a_commit_is_finished_and_said_by_the_next_editor(
+    tmp_path: Path, name: str
+):
+    """The file is whole at each step, and what is undone can be taken back."""
+    base, made, project = tmp_path / "base", tmp_path / "made", tmp_path / "base" / "project"
+    base.mkdir()
+    start = await prepare_since(base)
+    shutil.copytree(base, made, symlinks=True)
+    noted = 0
+    for step in range(40):
+        base.rename(tmp_path / f"before-{step}")  # a git of who was killed may still write there
+        shutil.copytree(made, base, symlinks=True)
+        command = [sys.executable, "-m", "tests.unit.changes.killed", str(base), name, str(step)]
+        run = await asyncio.to_thread(subprocess.run, command, cwd=ROOT, check=False, timeout=60, capture_output=True)
+        assert run.returncode in {0, 9}, run.stderr.decode()
+        is_begun = tree(project) != start or (store_of(base) / "journal.json").exists()
+        async with Work(base / "stores", [str(project)]) as work:
+            await work.begun()
+            text = (project / name).read_text() if (project / name).exists() else None
+            wanted = {"a.py": LINES.replace("line 27\n", "agent 27\n"), "gone.py": LINES, "made.py": None}[name]
+            if not is_begun:
+                assert tree(project) == start
+                continue
+            assert text == wanted
+            said = [sentence for sentence, _ in work.editor.said]
+            noted += "The undo of 1 file was interrupted when the editor ended. It is finished now." in said
+            since = SinceWork(work)
+            left = {"a.py": "modified", "gone.py": "deleted", "made.py": "created"}
+            assert await since.begin("begin") == {path: left[path] for path in left if path != name or path == "a.py"}
+            work.decisions.take_back(WINDOW)
+            await work.until(lambda: tree(project) == start)
+        if run.returncode == 0:
+            break
+    else:
+        raise AssertionError("it has no end")
+    assert noted > 1
 
 
 class KilledError(BaseException):
