@@ -50,6 +50,8 @@ LATE = 5_000_000_000
 """Nanoseconds by which a transcript may be late, or a clock be ahead of another one."""
 RECENT = 600.0
 """Seconds within which a transcript was written that somebody begins to read."""
+SENT = 5.0
+"""Seconds after which what a command stands for is sent at the latest."""
 MOST_CALLS = 2_000
 """Of one turn."""
 STRANGE = 20
@@ -59,6 +61,8 @@ _ANSWER = "transcripts.json"
 _VERSION = re.compile(r"[\w.+-]{1,40}")
 _FILES = "\n--- Content from referenced files ---"
 """Comes before the contents of files that the person has named; in the text itself with old versions."""
+_TYPED = "logs.json"
+"""Beside the folder of Gemini CLI's transcripts: what was typed."""
 _LONGEST = 64 * 1024
 """Characters of a prompt that are kept."""
 
@@ -130,19 +134,20 @@ class _Conversation:
         """Whether the beginning was not read, so that what comes first belongs to a prompt."""
         self.is_theirs = True
         """Whether what is done now was asked for by the person, as far as is known."""
+        self.command: tuple[str, float] | None = None
+        """The person's command that the next message is the text of, and when it was typed, in Unix time."""
         self._reason = ""
         self._pending: dict[str, WaitingCall] = {}
         self._known: set[str] = set()
 
     def asks(self, key: str, text: str, at: object) -> None:
-        """The person asks something."""
-        if not text.strip():
-            return
-        if not key:  # it can't be told from others: nothing may go to the prompt before it
+        """The person asks something, in the words that they have typed."""
+        if not key or not text.strip():  # it can't be told from others, or said: nothing may go to the prompt before it
             self.begins(is_theirs=False)
             return
         self.taken += 1
-        if key in self._known:
+        if key in self._known:  # a document is read from its beginning each time
+            self.is_theirs = bool(self.turns) and key == self.turns[-1].key
             return
         self._known.add(key)
         for turn in self.turns:
@@ -238,19 +243,16 @@ def _qwen(talk: _Conversation, line: Object) -> None:
     parts = [_object(part) for part in _list(_object(line.get("message")).get("parts"))]
     match line.get("type"):
         case "user" if line.get("provenance", "real_user") == "real_user":
-            talk.asks(_text(line.get("uuid")), _typed(parts), line.get("timestamp"))
+            talk.asks(_text(line.get("uuid")), _typed_in_qwen(talk, line, parts), line.get("timestamp"))
+        case "system" if line.get("subtype") == "slash_command":
+            said = _object(line.get("systemPayload"))
+            if said.get("phase") == "invocation" and said.get("sentToModel", True):
+                talk.command = _text(said.get("rawCommand")), _time(line.get("timestamp"))
         case "user":  # a timer, a task in the background that has ended, a goal
             talk.begins(is_theirs=False)
         case "assistant":
             talk.model = _text(line.get("model")) or talk.model
-            has_calls = False
-            for part in parts:
-                talk.says(_text(part.get("text")))
-                if call := _object(part.get("functionCall")):
-                    has_calls = True
-                    talk.calls(_text(call.get("id")), _text(call.get("name")), call.get("args"))
-            if not has_calls:
-                talk.over()
+            _qwens_words(talk, parts)
         case "tool_result":
             result = _object(line.get("toolCallResult"))
             key = _text(result.get("callId"))
@@ -260,6 +262,33 @@ def _qwen(talk: _Conversation, line: Object) -> None:
                 talk.failed(key)
         case _:
             pass
+
+
+def _qwens_words(talk: _Conversation, parts: Sequence[Object]) -> None:
+    """What Qwen Code says, and the tools that it is about to call."""
+    has_calls = False
+    for part in parts:
+        talk.says(_text(part.get("text")))
+        if call := _object(part.get("functionCall")):
+            has_calls = True
+            talk.calls(_text(call.get("id")), _text(call.get("name")), call.get("args"))
+    if not has_calls:
+        talk.over()
+
+
+def _typed_in_qwen(talk: _Conversation, line: Object, parts: Sequence[Object]) -> str:
+    """What the person has typed; empty if that isn't known.
+
+    A command of theirs is sent as the text that it stands for, with what `!{}` and `@{}` in it have read.
+    """
+    command, talk.command = talk.command, None
+    if line.get("subtype") == "mid_turn_user_message":
+        return _text(_object(line.get("systemPayload")).get("displayText")).partition(_FILES)[0]
+    if command is None:
+        return _typed(parts)
+    # A hook may have refused the text, and then this is something else.
+    words, at = command
+    return words if 0 <= _time(line.get("timestamp")) - at <= SENT else ""
 
 
 def _gemini(talk: _Conversation, line: Object) -> None:
@@ -338,12 +367,19 @@ def _claudes_user(talk: _Conversation, line: Object, parts: Sequence[Object]) ->
 def _claudes_prompt(talk: _Conversation, line: Object, said: Object, texts: Sequence[str]) -> None:
     """Who has asked for what follows: the person, if `said` tells so and has words."""
     words = "\n".join(filter(None, texts))
+    if command := _CLAUDES_COMMAND.fullmatch(words):  # the text that it stands for is an aside
+        words = " ".join(filter(None, command.groups()))
     if words.strip() and _is_human(said):
         talk.asks(_text(line.get("uuid")), words, line.get("timestamp"))
     else:  # an interruption, a command, another session, a task in the background that has ended, a picture alone
         talk.begins(is_theirs=False)
 
 
+_CLAUDES_COMMAND = re.compile(
+    r"<command-message>.*?</command-message>\s*"
+    r"<command-name>(.*?)</command-name>(?:\s*<command-args>(.*?)</command-args>)?\s*",
+    re.DOTALL,
+)
 _CLAUDES_ASIDES = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isVirtual")
 """What is true of a message that is none of the person's and begins nothing."""
 
@@ -603,8 +639,20 @@ class CliTranscript:
         messages = _list(whole.get("messages"))
         if data.strip() and "messages" not in whole:
             self._strange = STRANGE
+        typed = self._typed_beside() if messages else frozenset[str]()
         for message in messages:
-            self._feed(_object(message))
+            line = _object(message)
+            words = _typed(line.get("content"))
+            is_typed = "displayContent" in line or line.get("type") != "user" or not words or words in typed
+            self._feed(line if is_typed else {**line, "displayContent": ""})  # a command stands for it
+
+    def _typed_beside(self) -> frozenset[str]:
+        """What was typed into an old Gemini CLI, which writes only into another file that it was a command."""
+        folder = os.path.dirname(os.path.dirname(self._name))
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            data = files.read(os.path.join(folder, _TYPED), DOCUMENT, below=self._base).data
+            return frozenset(_text(_object(each).get("message")) for each in _list(json_text.read(data, MOST_PARTS)))
+        return frozenset()
 
     def _feed(self, line: Object) -> None:
         before = self.talk.taken

@@ -379,6 +379,109 @@ async def test_of_a_prompt_only_what_was_typed_is_kept_not_a_file_that_it_names_
     assert b"HOOK SAYS" not in stored
 
 
+SECRET = "Look at this: PASSWORD=hunter2 and some args"
+COMMAND = "/leak some args"
+LONG_AGO = "2026-01-01T00:00:00Z"
+
+
+def slash(text: str, is_sent: object = True) -> Object:
+    """What Qwen Code writes before the text of a command; the result comes between them, in a line of its own."""
+    payload = {"phase": "invocation", "rawCommand": text, "sentToModel": is_sent}
+    payload = {name: value for name, value in payload.items() if value is not None}
+    return dated({"type": "system", "subtype": "slash_command", "timestamp": "t", "systemPayload": payload})
+
+
+def queued(shown: str, text: str) -> Object:
+    return ask(text, subtype="mid_turn_user_message", systemPayload={"displayText": shown})
+
+
+def claudes(content: object, **more: Any) -> Object:
+    line = {"type": "user", "uuid": "u1", "sessionId": "s", "message": {"content": content}, "cwd": "@"}
+    return {**line, "origin": {"kind": "human"}, **more}
+
+
+TAGS = "<command-message>leak</command-message>\n<command-name>/leak</command-name>\n<command-args>{}</command-args>"
+EXPANDED: dict[str, tuple[str, list[Object]]] = {
+    "Qwen Code": (COMMAND, [slash(COMMAND), ask(SECRET)]),
+    "Qwen Code, with a file": (
+        COMMAND,
+        [slash(COMMAND), ask("", message={"parts": [{"text": "Look at "}, {"text": "hunter2"}, {"text": " then"}]})],
+    ),
+    "Qwen Code, while it works": (COMMAND, [slash(COMMAND), queued(COMMAND, SECRET)]),
+    "Qwen Code, while it works, without a word on the command": (COMMAND, [queued(COMMAND, SECRET)]),
+    "Qwen Code, which doesn't say whether it is sent": (COMMAND, [slash(COMMAND, None), ask(SECRET)]),
+    "Qwen Code, a command that isn't sent": ("Add it", [slash("/help", is_sent=False), ask("Add it")]),
+    "Qwen Code, a command that was refused": ("", [{**slash(COMMAND), "timestamp": LONG_AGO}, ask("Add it")]),
+    "Gemini CLI": (COMMAND, [gemini_ask("u1", SECRET, displayContent=[{"text": COMMAND}])]),
+    "Claude Code": (COMMAND, [claudes(TAGS.format("some args")), claudes(SECRET, uuid="u2", isMeta=True)]),
+    "Claude Code, without arguments": ("/leak", [claudes(TAGS.format("")), claudes(SECRET, uuid="u2", isMeta=True)]),
+    "Claude Code, a command of the shell": (
+        "",
+        [claudes("<bash-input>cat secret.txt</bash-input>", origin=None), claudes("hunter2", uuid="u2", origin=None)],
+    ),
+    "Copilot CLI": (
+        COMMAND,
+        [
+            {"type": "session.start", "data": {"sessionId": "s", "context": {"cwd": "@"}}},
+            {"type": "user.message", "id": "u1", "data": {"content": COMMAND, "transformedContent": SECRET}},
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("sent", EXPANDED)
+async def test_of_a_command_what_was_typed_is_the_prompt_and_not_what_it_stands_for(tmp_path: Path, sent: str) -> None:
+    """It may hold what `!{cat secret.txt}` has printed, of a file that is excluded."""
+    kind = sent.split(maxsplit=1)[0].lower()
+    terminal = await ready(tmp_path, kind)
+    typed, lines = EXPANDED[sent]
+    lines = [line if line.get("timestamp") == LONG_AGO else dated(line) for line in lines]
+    text = json.dumps(lines).replace('"@"', json.dumps(str(terminal.folder)))
+    for line in json.loads(text):
+        terminal.say(line)
+        await terminal.look()
+    assert [event[2] for event in terminal.looks.events if event[0] == "began"] == [typed][: len(typed)]
+    if kind == "qwen":
+        path = terminal.folder / "shop.py"
+        new = SHOP + "a_line_that_was_written_here = 1\n"
+        await terminal.play(iter([*call(path, SHOP, new), done()]))
+        assert await terminal.why("a_line_that") == [(typed, "So." if typed else "")]
+    stored = b"".join(each.read_bytes() for each in (terminal.root / "stores").rglob("*") if each.is_file())
+    assert b"hunter2" not in stored
+
+
+@pytest.mark.parametrize("text", [SECRET, "Add the line"])
+async def test_of_a_document_of_an_old_gemini_cli_a_prompt_is_what_its_log_of_what_was_typed_has(
+    tmp_path: Path, text: str
+) -> None:
+    """It has the text of a command in the place of what was typed, and nothing in it tells that."""
+    terminal = await ready(tmp_path, "gemini")
+    document, path = terminal.transcript.with_suffix(".json"), terminal.folder / "shop.py"
+    new = SHOP + "a_line_that_was_written_here = 1\n"
+    typed = [{"type": "user", "message": each} for each in ("First", COMMAND, "Add the line")]
+    (document.parent.parent / "logs.json").write_text(json.dumps(typed))
+    first = [gemini_ask("u0", "First"), {"id": "g0", "type": "gemini", "content": "Done."}]
+    messages = [*first, gemini_ask("u1", text), *gemini_call(path, SHOP, new)]
+    for count in range(2, len(messages) + 1):
+        if count == len(messages) - 1:
+            path.write_text(new)
+        document.write_text(json.dumps({"sessionId": "s", "messages": messages[:count]}))
+        await terminal.look(2)
+    await terminal.look(2)
+    is_typed = text != SECRET
+    assert await terminal.why("a_line_that") == [(text, "So.") if is_typed else ("", "")]
+    assert [each[2] for each in terminal.looks.events if each[0] == "began"] == ["First", text][: 1 + is_typed]
+
+
+async def test_a_message_without_words_leads_to_nothing_rather_than_to_the_prompt_before_it(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path)
+    path = terminal.folder / "shop.py"
+    new = SHOP + "a_line_that_was_written_here = 1\n"
+    picture = {**ask("", "u2"), "message": {"parts": [{"inlineData": {"mimeType": "image/png"}}]}}
+    await terminal.play(iter(here(terminal, [ask("First"), done(), picture, *call(path, SHOP, new), done()])))
+    assert await terminal.why("a_line_that") == [("", "")]
+
+
 @pytest.mark.parametrize(
     ("shown", "expected"),
     [([{"text": "Add the line"}], "Add the line"), ([{"functionResponse": {"name": "read_file"}}], "")],
@@ -540,7 +643,8 @@ async def test_what_cannot_be_read_is_passed_over_and_what_follows_is_read(tmp_p
     if kind == "qwen":
         path = terminal.folder / "shop.py"
         new = SHOP + "a_line_that_was_written_here = 1\n"
-        lines = here(terminal, [ask("Write it", at="x"), *HOSTILE[3:], *call(path, SHOP, new), done()])  # type: ignore[list-item]
+        between = [each for each in HOSTILE if isinstance(each, dict) and each["type"] != "user"]
+        lines = here(terminal, [ask("Write it", at="x"), *between, *call(path, SHOP, new), done()])
         await terminal.play(iter(lines))
         assert await terminal.why("a_line_that") == [("Write it", "So.")]
     else:
