@@ -113,20 +113,23 @@ class Checkpoints:
     def turns_of(self, paths: Iterable[str]) -> dict[str, list[Checkpoint]]:
         """The checkpoints of the prompts after which each file was changed, the last one first.
 
-        Without what the person has saved. Of the earlier ones, those are left out of whose file something was kept.
+        Without what the person has saved, and without those of which nothing waits in the file, unless it is all.
         """
         state = self._round.state
-        left, found = set(paths), dict[str, list[Checkpoint]]()
+        left, found, over = set(paths), dict[str, list[Checkpoint]](), dict[str, list[Checkpoint]]()
         points = state.checkpoints[: -1 - SINCE : -1]
         for point, following in zip(points, (None, *points), strict=False):
-            if following and (again := found.keys() & self._changed_before(following, point)):
-                for path in self._unkept_since(point, again):
-                    found[path].append(point)
+            known = found.keys() | over.keys()
+            if following and (again := known & self._changed_before(following, point)):
+                for path in self._waiting(point, again):
+                    found.setdefault(path, []).append(point)
             if left:
                 since = left & self._changed_in(point, state.now, len(state.saves))
-                found |= {path: [point] for path in since}
+                waiting = self._waiting(point, since)
+                found |= {path: [point] for path in waiting}
+                over |= {path: [point] for path in since - waiting}
                 left -= since
-        return found
+        return over | found
 
     def _changed_in(self, point: Checkpoint, end: TreeSnapshot, saves: int) -> set[str]:
         """The files that were changed from a checkpoint on, but for what the person has saved until then."""
@@ -145,12 +148,21 @@ class Checkpoints:
             self._changed[key] = frozenset(changed)
         return frozenset(changed)
 
-    def _unkept_since(self, point: Checkpoint, paths: Collection[str]) -> list[str]:
-        """Those of some files whose baseline only the person's saves have changed since a checkpoint."""
+    def _waiting(self, point: Checkpoint, paths: Collection[str]) -> set[str]:
+        """Those of some files in which something waits that was changed in the turn of a checkpoint."""
         state = self._round.state
         then = self._round.with_saves(point.base, point.saves, len(state.saves))
         before, now = (self._objects.entries(each, sorted(paths)) for each in (then, state.base))
-        return [path for path in paths if before.get(path) == now.get(path)]
+        # If only the person's saves have changed the baseline since, nothing was kept.
+        return {path for path in paths if before.get(path) == now.get(path) or self._waits(point, path)}
+
+    def _waits(self, point: Checkpoint, path: str) -> bool:
+        """Whether a line that was changed in a file in the turn of a checkpoint waits for the person."""
+        end, saves = self._end_of(point)
+        start, state = self._round.with_saves(point.disk, point.saves, saves), self._round.state
+        begun, ended, base, now = (self._objects.entry(each, path) for each in (start, end, state.base, state.now))
+        done, waiting = self._round.weave(begun, ended), self._round.weave(base, now)
+        return done is not None and waiting is not None and bool(done.changed & waiting.changed)
 
     def files_of_turn(self, turn: str) -> int:
         """How many files were changed in a turn that has ended, without what the person has saved meanwhile."""

@@ -81,6 +81,12 @@ class Weave:
         return (self._marks[side == DISK] + text if text else "").encode(self._form[1])
 
     @property
+    def changed(self) -> set[tuple[str, int]]:
+        """The lines that only one of both has, with the one that has them: without blank ones."""
+        sides = ((text, at & (BASE | DISK)) for text, at in self._lines if text.strip())
+        return {(text, side) for text, side in sides if side in (BASE, DISK)}
+
+    @property
     def is_whole(self) -> bool:
         """Whether the file is one piece."""
         return self._form[0]

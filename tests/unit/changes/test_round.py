@@ -533,12 +533,38 @@ def test_what_is_written_between_two_turns_is_of_no_turn_that_has_ended_before(f
     assert turns_of(folder, "a.py", "b.txt") == {"a.py": ["two"], "b.txt": ["one"]}
 
 
-def test_a_turn_of_whose_file_something_was_kept_is_over(folder: Folder):
+def test_a_turn_of_whose_file_all_was_kept_is_over(folder: Folder):
     first = LINES.replace("line 3\n", "first\n")
     in_turn(folder, "one", "a.py", first)
     folder.round.keep_file("a.py")
     in_turn(folder, "two", "a.py", first.replace("line 25\n", "second\n"))
     assert turns_of(folder, "a.py") == {"a.py": ["two"]}
+
+
+@pytest.mark.parametrize(
+    ("kept", "expected"),
+    [([0], ["two", "one"]), ([1], ["two", "one"]), ([2], ["one"]), ([0, 1], ["two"]), ([0, 2], ["one"])],
+)
+def test_a_file_is_of_each_turn_of_which_something_waits_in_it(folder: Folder, kept: list[int], expected: list[str]):
+    """Whatever else of it was kept: the first turn has made two changes, the second one the third."""
+    first = LINES.replace("line 3\n", "first\n").replace("line 14\n", "")
+    in_turn(folder, "one", "a.py", first)
+    in_turn(folder, "two", "a.py", first.replace("line 25\n", "second\n"))
+    assert turns_of(folder, "a.py") == {"a.py": ["two", "one"]}
+    keys = folder.keys("a.py")
+    for number in reversed(kept):
+        folder.round.keep_change("a.py", keys[number])
+    assert turns_of(folder, "a.py") == {"a.py": expected}
+
+
+def test_a_file_of_which_nothing_is_known_to_wait_is_of_the_last_turn(folder: Folder):
+    in_turn(folder, "one", "a.bin", "\0one")
+    folder.round.keep_file("a.bin")
+    in_turn(folder, "two", "a.bin", "\0two")
+    folder.round.keep_file("a.bin")
+    folder.write("a.bin", "\0three")
+    folder.look()
+    assert turns_of(folder, "a.bin") == {"a.bin": ["two"]}
 
 
 def test_the_changes_after_a_quiet_minute_are_those_until_the_next_prompt(folder: Folder):
