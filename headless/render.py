@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headless import minicss
 from headless.highlight import Highlighter
-from headless.metrics import EM_WIDTH, LINE_HEIGHT
+from headless.metrics import EM_WIDTH, LINE_HEIGHT, Metrics
 from headless.render_style import STYLE
 from headless.render_view import ViewPicture
 from headless.schemes import SCHEMES, Scheme
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from headless.window import GroupState, Question, SheetState, ViewState, WindowState
 
 _BARS = 96  # the heights of the title bar, tab bar and status bar, in pixels
+_ABOVE = 5  # the space above the first line
 _SIDEBAR = 200
 _CHARACTER = 7.8  # the width of a character in pictures
 _FILES_SHOWN = 40
@@ -128,7 +129,10 @@ class WindowPicture:
         rows = int((self._height - _BARS) // LINE_HEIGHT) + 1
         popup = ""
         if view.popup is not None:
-            popup = f'<div class="popup">{minicss.scoped(view.popup.html, f"u{view.id}")}</div>'
+            caret = max(view.popup.selection[0]) if view.popup.selection else 0
+            # Below the line in which the caret was, and the space above the first one.
+            top = Metrics().position(view, caret)[1] - view.scroll[1] + LINE_HEIGHT + _ABOVE
+            popup = f'<div class="popup" style="top: {top:g}px">{minicss.scoped(view.popup.html, f"u{view.id}")}</div>'
         return ViewPicture(view, self._highlighter, rows, focused).page() + popup
 
     # -- around them ---------------------------------------------------------------------------

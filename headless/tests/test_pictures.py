@@ -70,9 +70,17 @@ def test_a_picture_shows_the_groups_the_inline_diff_and_the_panels(app: Applicat
     handle.create_output_panel("out").run_command("append", {"characters": "in the panel"})
     handle.run_command("show_panel", {"panel": "output.out"})
     handle.show_quick_panel(["choose <me>"], lambda index: None)
-    view.show_popup("<b>popped</b>")
+    view.show_popup("<b>popped</b>")  # below the second line, where the caret is, and a removed one
     page = render.window_page(app, window, "light")
-    for part in ("new &lt;line&gt;", "old line", "in the panel", "choose &lt;me&gt;", "popped", "left: 50%"):
+    for part in (
+        "new &lt;line&gt;",
+        "old line",
+        "in the panel",
+        "choose &lt;me&gt;",
+        "popped",
+        "top: 65px",
+        "left: 50%",
+    ):
         assert part in page
     with pytest.raises(LookupError):
         render.window_page(app, window, "sepia")

@@ -48,6 +48,8 @@ class Script:
     """The error that the model returns instead of an answer."""
     words: str = ""
     """A text in the prompt that replaces the tag, for a prompt that looks as if a person wrote it."""
+    reasons: Sequence[str] = ()
+    """What a model that explains says before the calls of each round; empty for a sentence with the numbers."""
 
     @property
     def tag(self) -> str:
@@ -56,7 +58,7 @@ class Script:
 
     def said(self, number: int) -> str:
         """The sentence before the calls of a round, from 0, of a model that explains what it does."""
-        return f"Step {number + 1} of task {self.number} is needed."
+        return self.reasons[number] if self.reasons else f"Step {number + 1} of task {self.number} is needed."
 
     @property
     def done(self) -> str:
@@ -132,9 +134,10 @@ class Model:
         failure: str = "",
         rounds: Sequence[Sequence[Call]] = (),
         words: str = "",
+        reasons: Sequence[str] = (),
     ) -> Script:
         """Register the answer to a prompt with the script's tag: rounds of calls, then the pieces."""
-        script = Script(len(self._scripts) + 1, rounds, pieces, thoughts, pause, failure, words)
+        script = Script(len(self._scripts) + 1, rounds, pieces, thoughts, pause, failure, words, reasons)
         self._scripts[script.number] = script
         return script
 

@@ -17,13 +17,15 @@ from typing import Any
 from tests.agent_talk import scripted
 
 from .chatting import Chatting, Room, opened, write_settings
+from .cli import STEP
 from .clis import NEWEST_QWEN
 from .editor import Editor
 from .language_server import archive, with_lsp
 from .mcp_client import connect
-from .model import Call
+from .model import Call, Model
 from .pair import Pair
-from .qwen import PROJECT, Home
+from .qwen import PROJECT, Home, Qwen
+from .session import CliSession
 from .test_acp import made
 from .test_chat_agents import Room as AgentRoom
 
@@ -343,6 +345,83 @@ def wait_review(editor: Editor, window: int, *names: str) -> None:
     time.sleep(2)
 
 
+REFUSE = "Refuse titles that we do not sell, and round the total"
+REFUSED = "Such orders are refused now."
+PAID = "        amount += PRICES[title] * copies\n"
+REFUSAL = AFTER[AFTER.index("        if title") : AFTER.index(PAID)]
+RETURN = "    return amount\n"
+REASONS = (
+    "I look at how the total is made.",
+    "A title that is missing raises a KeyError today, which says nothing to the shop: I name it in a ValueError.",
+    "Prices are floats, so their sum has more than two decimal places.",
+)
+TEST_IT = "Write a test for that"
+TESTED = "The test is in test_prices.py."
+TEST_OF_TITLES = """import pytest
+
+import prices
+
+
+def test_a_title_that_we_do_not_sell_is_refused():
+    with pytest.raises(ValueError, match="Ulysses"):
+        prices.total({"Ulysses": 1})
+"""
+
+
+def why() -> None:
+    """The real Qwen Code writes for two prompts: pictures of why a line is there, and of the Review by their turns."""
+
+    def terminal(home: Home, model: Model) -> Qwen:
+        home.write("prices.py", BEFORE)
+        home.answer_transcripts(may=True)
+        return Qwen(home, model, approval="yolo")
+
+    with closing(CliSession.begin(terminal)) as session:
+        editor, model, file = session.editor, session.model, session.home.workspace / "prices.py"
+        model.explains = True
+        window = bare(editor, SIZE)
+        time.sleep(5)  # the first snapshot, and the first look at the transcripts: nothing tells of them
+        edits = [(PAID, REFUSAL + PAID), (RETURN, "    return round(amount, 2)\n")]
+        rounds = [[Call("read_file", {"file_path": str(file)})]]
+        rounds += [[Call("edit", {"file_path": str(file), "old_string": old, "new_string": new})] for old, new in edits]
+        model.speech(REFUSED, rounds=rounds, words=REFUSE, reasons=REASONS)
+        write = Call("write_file", {"file_path": str(file.with_name("test_prices.py")), "content": TEST_OF_TITLES})
+        model.speech(TESTED, rounds=[[write]], words=TEST_IT, reasons=("pytest is used already, so I go on with it.",))
+        for words, done in ((REFUSE, REFUSED), (TEST_IT, TESTED)):
+            session.cli.wait_idle()
+            session.cli.terminal.type(words, session.cli.empty)
+            session.cli.terminal.wait_text(done, STEP)
+            time.sleep(5)  # nobody types the next prompt before the transcript was looked at
+        view = editor.open_file(file)
+        point = editor.view(view)["text"].index("raise ValueError")
+        explain(editor, view, point)
+        shoot(editor, window, "why", SIZE, ("dark",), sidebar=False)
+        editor.do("select", view=view, regions=[[0, 0]])
+        resize(editor, REVIEW_SIZE, sidebar=False)
+        wait_review(editor, window, f"“{REFUSE}”", f"“{TEST_IT}”")
+        tab = next(view["id"] for view in editor.views() if view["name"] == "Review")
+        for words in ("▸", "with pytest"):
+            at = editor.view(tab)["text"].index(words)
+            editor.do("select", view=tab, regions=[[at, at]])
+            if words == "▸":  # a new file is folded
+                editor.do("command", name="qwen_companion_review_do", args={"what": "fold"}, view=tab)
+                editor.wait("unfolded", lambda: "with pytest" in editor.view(tab)["text"])
+        explain(editor, tab, at)
+        shoot(editor, window, "review-turns", TURN_SIZE, ("dark",), sidebar=False)
+
+
+def explain(editor: Editor, view: int, point: int) -> None:
+    """Ask why a line is here until that is known, and leave the popup open."""
+
+    def is_known() -> bool:
+        editor.do("select", view=view, regions=[[point, point]])
+        editor.do("command", name="qwen_companion_why", view=view)
+        time.sleep(1)
+        return bool(editor.view(view).get("popup"))
+
+    editor.wait("reason", is_known)
+
+
 REMARK = "A KeyError says this already: leave it out."
 
 
@@ -616,7 +695,7 @@ def problems() -> None:
             shoot(editor, window, "problems", LIST_SIZE, ("dark",), sidebar=False)
 
 
-TAKEN = (diffs, scrolled, written, review, chat, tabs, lists, agents, questions, registry, actions, problems)
+TAKEN = (diffs, scrolled, written, review, why, chat, tabs, lists, agents, questions, registry, actions, problems)
 
 
 def main() -> None:
