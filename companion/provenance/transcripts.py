@@ -533,8 +533,12 @@ _READERS: Mapping[Kind, Callable[[_Conversation, Object], None]] = {
     "codex": _codex,
     "copilot": _copilot,
 }
-_ENDS: Mapping[Kind, tuple[str, ...]] = {"gemini": (".jsonl", ".json"), "copilot": ("events.jsonl",)}
-"""How the names of transcripts end, if not as those of the others."""
+_NAMES: Mapping[Kind, re.Pattern[str]] = {
+    "gemini": re.compile(r"session-.*\.jsonl?"),  # a sub-agent's begins otherwise
+    "copilot": re.compile(r"events\.jsonl"),
+}
+"""The names of transcripts, if not as those of the others."""
+_ANY = re.compile(r".*\.jsonl")
 
 
 _HUNK = re.compile(r"^@@.*\n", re.MULTILINE)
@@ -785,7 +789,7 @@ def _found(
     for base, below, folder in _places(kind, folders, environment):
         with contextlib.suppress(OSError), os.scandir(os.path.join(base, below)) as entries:
             for entry in entries:
-                if entry.name.endswith(_ENDS.get(kind, (".jsonl",))) and entry.is_file(follow_symlinks=False):
+                if _NAMES.get(kind, _ANY).fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                     at = entry.stat(follow_symlinks=False).st_mtime
                     if at >= since:
                         candidates.append((at, base, os.path.join(below, entry.name), folder))

@@ -252,6 +252,23 @@ async def test_what_a_sub_agent_of_codex_is_asked_is_no_prompt(tmp_path: Path, c
     assert (terminal.looks.events, await terminal.why("raise ValueError")) == ([], [("", "")])
 
 
+async def test_what_a_sub_agent_of_claude_code_writes_leads_to_nothing(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path, "claude")
+    lines = list(terminal.recorded(RECORDED["claude"]))
+    asked = next(at for at, line in enumerate(lines) if line["type"] == "user" and "origin" in line)
+    await terminal.play(iter([*lines[: asked + 1], *({**line, "isSidechain": True} for line in lines[asked + 1 :])]))
+    assert [event[0] for event in terminal.looks.events] == ["began"]
+    assert await terminal.why("raise ValueError") == await terminal.why("CURRENCY") == [("", "")]
+
+
+async def test_a_transcript_of_a_sub_agent_of_gemini_cli_is_not_read(tmp_path: Path) -> None:
+    """It is beside those of the person's sessions if nobody knows which one has begun it."""
+    terminal = await ready(tmp_path, "gemini")
+    terminal.transcript = terminal.transcript_of("7f3a-codebase_investigator")
+    await terminal.play(terminal.recorded(RECORDED["gemini"]))
+    assert (terminal.looks.events, await terminal.why("raise ValueError")) == ([], [("", "")])
+
+
 @pytest.mark.parametrize(
     ("kind", "before"), [("claude", '"origin"'), ("codex", '"item_completed"'), ("copilot", '"user.message"')]
 )
@@ -568,6 +585,27 @@ async def test_of_two_sessions_in_one_folder_each_has_what_it_has_written_to_the
     assert await terminal.why("two_has") == [("Two", "for two")]
 
 
+async def test_of_two_that_write_one_file_at_once_nothing_is_known_of_the_one_that_it_is_not_left_by(
+    tmp_path: Path,
+) -> None:
+    """No call of the first one has left the file to the byte."""
+    terminal = await ready(tmp_path)
+    path, other = terminal.folder / "shop.py", terminal.transcript_of("session-2")
+    one, two = "a_line_that_one_has_written = 1\n", "a_line_that_two_has_written = 2\n"
+    for line, place in ((ask("One", "u1"), terminal.transcript), (ask("Two", "u2", sessionId="s2"), other)):
+        terminal.say(here(terminal, [line])[0], place)
+    await terminal.look()
+    path.write_text(two + SHOP + one)
+    for line in [*call(path, SHOP, SHOP + one, said="for one"), done()]:
+        terminal.say(line)
+    for line in [*call(path, SHOP + one, two + SHOP + one, said="for two"), done()]:
+        terminal.say(line, other)
+    await terminal.look(3)
+    assert await terminal.why("one_has") == [("", "")]
+    assert await terminal.why("two_has") == [("Two", "for two")]
+    assert await terminal.why("PRICES = {") == [("", "")]
+
+
 async def test_a_turn_waits_for_the_next_one_if_that_has_changed_its_file_before_anybody_looked(tmp_path: Path) -> None:
     terminal = await ready(tmp_path)
     path = terminal.folder / "shop.py"
@@ -594,6 +632,8 @@ LIES: dict[str, tuple[str | None, str]] = {
     "something else than what is there": (SHOP, SHOP + "never_written_anywhere = 1\n"),
     "what was never there": ("never there", SHOP),
     "nothing of what was there": (None, SHOP),
+    "a hundred thousand lines": (SHOP, SHOP + "a_line_of_somebody_else = 1\n" * 100_000),
+    "a hundred thousand lines that were there": ("for title in order:\n" * 100_000, SHOP),
 }
 
 
@@ -739,7 +779,7 @@ def test_a_large_transcript_is_read_from_its_end_and_then_only_what_is_new(
 
 def test_a_hundred_thousand_lines_do_not_stay_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "many.jsonl"
-    path.write_text("".join(json.dumps(ask("x", f"u{number}")) + "\n" for number in range(20_000)))
+    path.write_text("".join(json.dumps(ask("x", f"u{number}")) + "\n" for number in range(100_000)))
     transcript = CliTranscript("qwen", str(tmp_path), "many.jsonl")
     transcript.read()
     assert len(transcript.talk.turns) == 2

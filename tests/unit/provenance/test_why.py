@@ -79,6 +79,16 @@ def test_a_line_that_was_taken_away_and_that_the_person_writes_anew_is_theirs(de
     assert desk.said("return round") != [("", "")]
 
 
+def test_what_is_left_after_an_undo_leads_where_it_did_and_so_does_what_is_taken_back(desk: Desk) -> None:
+    shop(desk)
+    text, known = desk.text(), {words: desk.said(words) for words in ("raise ValueError", "return round", "CURRENCY")}
+    desk.write(text.replace(CHECK, ""))
+    assert desk.said("raise ValueError") == []
+    assert {words: desk.said(words) for words in ("return round", "CURRENCY")}.items() <= known.items()
+    desk.write(text)
+    assert {words: desk.said(words) for words in known} == known
+
+
 def test_lines_that_were_moved_in_the_file_are_found_by_their_text(desk: Desk) -> None:
     shop(desk)
     text = desk.text()
