@@ -25,6 +25,7 @@ from typing import Any, Literal, cast
 
 from .. import json_text
 from ..changes import places
+from ..changes.recent import CLOCK
 from ..clis.families import qwen_home
 from ..ids import ReviewId, WindowId
 from ..platforms import files
@@ -116,6 +117,8 @@ class TranscriptTurn:
     """Whether the changes know of it. An old one was there before anybody looked: nothing is known of its writes."""
     logged: set[str] = field(default_factory=set[str])
     """The calls that are in the log."""
+    after: int = 0
+    """In nanoseconds of Unix time: it was sent later, as files were written for the prompt before it until then."""
 
 
 class _Conversation:
@@ -763,19 +766,43 @@ class Transcripts:
                 del self._known[path]
                 continue
             cwd = real_path(transcript.talk.cwd)
-            is_here = cwd and any(is_below(cwd, os.path.normcase(folder)) for folder in folders)
+            is_here = bool(cwd) and any(is_below(cwd, os.path.normcase(folder)) for folder in folders)
             if is_here:
                 read.append(transcript)
-            for turn in transcript.talk.turns:
-                # A time that lies can only make a turn older than it is.
-                is_too_old = turn.at and turn.at * 1e9 < since - LATE
-                is_before = transcript.is_old or is_too_old or (is_here and not since)
-                is_running = turn is transcript.talk.turns[-1] and not turn.is_over
-                if turn.state == "new" and is_before and not is_running:
-                    turn.state = "old"
+            _date(transcript, folders, since, is_here=is_here)
             transcript.is_old = False
         self._looked[kind, window] = own, now
         return read, since
+
+
+def _date(transcript: CliTranscript, folders: Sequence[str], since: int, *, is_here: bool) -> None:
+    """Say of the new turns which are old, and after which time the others have begun at the earliest."""
+    talk = transcript.talk
+    for turn in talk.turns:
+        # A time that lies can only make a turn older than it is.
+        is_too_old = turn.at and turn.at * 1e9 < since - LATE
+        is_before = transcript.is_old or is_too_old or (is_here and not since)
+        is_running = turn is talk.turns[-1] and not turn.is_over
+        if turn.state == "new" and is_before and not is_running:
+            turn.state = "old"
+        elif turn.state == "new" and since:
+            turn.after = _written_before(talk, turn, folders)
+
+
+def _written_before(talk: _Conversation, turn: TranscriptTurn, folders: Sequence[str]) -> int:
+    """A time after that at which a file was written last that an earlier turn has written, and this one has not."""
+    at = talk.turns.index(turn)
+    earlier, own = (
+        {each.path for found in turns for call in found.calls for each in call.replaced}
+        for turns in (talk.turns[:at], talk.turns[at:])
+    )
+    own |= {each.path for _, replaced in talk.waiting(0.0) for each in replaced}
+    written = [0]
+    for path in map(real_path, earlier - own):
+        if path and any(is_below(path, os.path.normcase(folder)) for folder in folders):
+            with contextlib.suppress(OSError):
+                written.append(os.stat(path, follow_symlinks=False).st_mtime_ns + CLOCK + 1)
+    return max(written)
 
 
 def _found(

@@ -219,7 +219,7 @@ class Provenance:
             turn.state = "running"
             words = " ".join(turn.prompt.split())[:MAX_WORDS]
             self._running[told.turn] = transcript.kind, window
-            self._turns.turn_began(window, TERMINAL, told.agent, told.turn, words, since)
+            self._turns.turn_began(window, TERMINAL, told.agent, told.turn, words, max(since, turn.after))
         is_last = turn is transcript.talk.turns[-1]
         is_over = turn.is_over or time.monotonic() - transcript.grown_at > SILENT
         if turn.state == "running" and is_over and (transcript.is_quiet or not is_last):

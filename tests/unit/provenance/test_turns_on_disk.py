@@ -16,6 +16,8 @@ from companion.provenance.why import Provenance, Reason
 from ..changes.work import CHAT, LINES, WINDOW, Work
 from ..chats.chatting import attached
 from ..fake_daemon import Stream, until
+from .playing import Terminal
+from .test_transcripts import ask, call, done, here
 
 
 @pytest.fixture
@@ -62,6 +64,35 @@ async def test_a_turn_leads_from_its_end_to_the_answer_with_what_the_looks_have_
         ]
         await reasons.forget()
         assert await reasons.why(WINDOW, str(path), text, list(range(40)), is_saved=True) == []
+
+
+async def test_what_was_written_for_a_prompt_is_not_under_the_next_one_however_soon_that_comes(
+    work: Work, tmp_path: Path
+) -> None:
+    """Both are seen by the same look, as a prompt that waits while the CLI works is sent at once."""
+    async with work:
+        terminal = Terminal(tmp_path.resolve())
+        terminal.reasons._turns = work.rounds
+        await work.begun()
+        await terminal.look()
+        terminal.say(here(terminal, [ask("First")])[0])
+        await terminal.look()
+        state = work.known.folders[work.folders[0]].round.state
+        await work.until(lambda: state.checkpoints)
+        path, other = terminal.folder / "a.py", terminal.folder / "b.py"
+        for place, key, old in ((path, "c1", LINES), (other, "c2", "")):
+            place.write_text(text := f"{old}a line of {key}\n")
+            for line in [*call(place, old, text, key), done(), *([ask("Second", "u2")] if key == "c1" else [])]:
+                terminal.say(line)
+            await asyncio.sleep(0.1)
+        await terminal.look(3)
+        await work.until(lambda: len(state.checkpoints) == 2 and all(each.end for each in state.checkpoints))
+        await work.until(lambda: len(work.rows) == 2)
+        found = await work.rounds.turns(WINDOW)
+        assert {name: [turn.words for turn in turns] for (_, name), turns in found.items()} == {
+            "a.py": ["First"],
+            "b.py": ["Second"],
+        }
 
 
 async def test_a_chat_tells_each_turn_when_it_is_over(project: Path) -> None:
