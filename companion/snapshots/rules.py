@@ -38,10 +38,9 @@ def ignore_list(root: str, ignores: Iterable[str], top: str | None, excludes: Se
 def replaced(rules: bytes, path: str, before: bytes, after: bytes) -> bytes:
     """The rules after a file with some was changed; `path` is relative to the root."""
     folder = os.fsencode(path[: -len(IGNORE)]) if path.endswith(IGNORE) else b""
-    old, new = ([_anchored(rule, folder) + b"\n" for rule in _split(data)] for data in (before, after))
-    lines = rules.splitlines(keepends=True)
-    at = next((at for at in range(len(lines)) if old and lines[at : at + len(old)] == old), len(lines))
-    return b"".join([*lines[:at], *new, *lines[at + len(old) :]])
+    old, new = (b"".join(_anchored(rule, folder) + b"\n" for rule in _split(data)) for data in (before, after))
+    at = (b"\n" + rules).find(b"\n" + old) if old else -1
+    return rules + new if at < 0 else rules[:at] + new + rules[at + len(old) :]
 
 
 def without(names: Iterable[str]) -> bytes:

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from companion.snapshots import copies, files, project
 from companion.snapshots.files import blob_id
 from companion.snapshots.git import Git, GitStoppedError
 from companion.snapshots.objects import EMPTY_TREE
+from companion.snapshots.rules import replaced
 
 from .folders import AGENT, Folder, committed, git, tree
 
@@ -385,6 +387,17 @@ def test_nothing_is_copied_to_a_disk_that_is_nearly_full(folder: Folder, monkeyp
     assert folder.store.copies.size() == size
     assert folder.store.copies.more(60) == 0
     assert folder.store.copies.stopped == ""
+
+
+def test_rules_of_any_length_are_replaced_at_once():
+    """Neither by the number of lines that are like the first one, nor by that of all lines."""
+    rules = b"/z\n" * 60_000
+    old = b"a\n" * 60_000
+    began = time.process_time()
+    assert replaced(rules + old + b"/y\n", ".gitignore", old, old + b"b\n") == rules + old + b"b\n/y\n"
+    assert replaced(rules + old, ".gitignore", old + b"c\n", b"d\n") == rules + old + b"d\n"
+    assert time.process_time() - began < 2
+    assert replaced(b"xa\na\n", ".gitignore", b"a\n", b"") == b"xa\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
