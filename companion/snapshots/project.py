@@ -253,6 +253,8 @@ def refs(found: Repository) -> dict[str, str]:
         words = line.split(b" ", 1)
         if len(words) == 2 and words[1].startswith(_LISTED_REFS):
             known[os.fsdecode(words[1])] = words[0].decode("ascii", "replace")
+            if len(known) >= _MAX_REFS:
+                return known
     for kind in _LISTED_REFS:
         top = os.path.join(found.common, *os.fsdecode(kind).split("/")[:-1])
         for folder, _, names in os.walk(top) if _is_plain(top) else ():

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from companion.snapshots import project
+
 from .folders import GIT, committed, git
 from .since_work import SinceWork
 from .work import LINES, WINDOW, Work
@@ -102,6 +104,19 @@ async def test_a_ref_that_names_no_commit_is_not_listed_or_says_so(at: SinceWork
         listing = await at.compare("gone")
         assert listing.trouble
         assert listing.rows == ()
+
+
+async def test_a_limited_number_of_branches_and_tags_is_listed_wherever_they_are(
+    at: SinceWork, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(project, "_MAX_REFS", 3)
+    async with at.work as work:
+        commit_id = git(work.path, "rev-parse", "HEAD").strip()
+        listed = "".join(f"{commit_id} refs/tags/v{number}\n" for number in range(9))
+        (work.path / ".git/packed-refs").write_text(listed)
+        points = await at.since.points(WINDOW)
+        assert not isinstance(points, str)
+        assert [each.name for each in points if each.kind == "tag"] == ["v0", "v1", "v2"]
 
 
 async def test_a_branch_with_no_commit_in_common_says_so(at: SinceWork):
