@@ -186,24 +186,26 @@ def changed_by_git(found: Repository, root: str, attributes: Iterable[str]) -> t
 def lent_objects(found: Repository, blobs: Iterable[str]) -> list[str]:
     """The folders with the repository's objects, for a run of git that is to read some blobs there.
 
-    None if anything that git would open is no regular file.
+    None if anything that git would open is no regular file, or if git may take a name for that of another folder.
     """
     folders = [os.path.join(found.common, "objects")]
     for folder in folders:
-        for line in _text(folder, os.path.join("info", "alternates")).splitlines():
-            if not line.strip() or line.startswith("#"):
+        listed = _bytes(folder, os.path.join("info", "alternates"))
+        if listed is None or os.pathsep in folder or len(folders) > _MAX_FOLDERS:
+            return []
+        for line in os.fsdecode(listed).split("\n"):
+            if not line or line.startswith("#"):
                 continue
             path = _led(folder, line)
-            if not path:
-                return []  # git would look there
+            # Git has quotes of its own there, and ".." takes a name away, also that of a link.
+            if not path or line[0] == '"' or path != os.path.realpath(os.path.normpath(os.path.join(folder, line))):
+                return []
             if path not in folders:
                 folders.append(path)
-        if len(folders) > _MAX_FOLDERS:
-            return []
     inner = [os.path.join(folder, name) for folder in folders for name in ("pack", "info")]
     loose = [os.path.join(folder, blob[:2], blob[2:]) for folder in folders for blob in blobs]
-    listed = [os.path.join(folder, name) for folder in inner for name in _names(folder)]
-    if len(listed) > _MAX_PACKED or not all(_is_plain(path) for path in (*folders, *inner, *listed, *loose)):
+    packed = [os.path.join(folder, name) for folder in inner for name in _names(folder)]
+    if len(packed) > _MAX_PACKED or not all(_is_plain(path) for path in (*folders, *inner, *packed, *loose)):
         return []
     return folders
 

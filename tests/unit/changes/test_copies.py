@@ -486,6 +486,24 @@ def test_no_look_goes_to_another_computer_that_a_repository_names(
     assert looked == []
 
 
+@pytest.mark.skipif(os.name == "nt", reason="names and links that Windows lacks")
+@pytest.mark.parametrize(
+    "listed", ["k:{evil}", '"{evil}"', '"{evil}', "{evil} ", "{evil}\f", "link/../evil", "#" * 65536 + "\n{evil}"]
+)
+def test_git_is_led_to_no_objects_but_those_that_were_looked_at(folder: Folder, listed: str):
+    """What git makes of these names is another folder than what the system does."""
+    found = project.repository(str(folder.path))
+    assert found
+    objects = folder.path / ".git/objects"
+    (objects / "evil/info").mkdir(parents=True)
+    (objects / "link").symlink_to(folder.path / "sub")
+    alternates = objects / "info/alternates"
+    alternates.write_text("#\n\nevil\n")
+    assert project.lent_objects(found, []) == [str(objects), str(objects / "evil")]
+    alternates.write_text(listed.format(evil=objects / "evil") + "\n")
+    assert project.lent_objects(found, []) == []
+
+
 def test_the_share_that_a_folder_is_on_is_no_other_computer(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "path", ntpath)
     for base in (r"\\host\share\tree", r"\\host\share\tree\.git"):
