@@ -7,6 +7,7 @@ rules the later one holds, as the deeper `.gitignore` does in git.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -16,31 +17,57 @@ from ..platforms import files
 IGNORE = ".gitignore"
 _SPECIAL = re.compile(rb"([\\*?\[\]])")
 _LIMIT = 1024 * 1024
+MOST = 4 * 1024 * 1024
+"""Bytes of the list: a rule gets the path of its folder, so that a small file in a deep folder makes many of them."""
+
+
+class RulesError(OSError):
+    """There are too many ignore rules; the text is for the person."""
+
+    def __init__(self) -> None:
+        super().__init__(f"its ignore rules take over {MOST >> 20} MB, so shorten the .gitignore files in deep folders")
+
+
+class _Rules(bytearray):
+    """A list of rules that is made."""
+
+    def add(self, rules: Iterable[bytes], folder: bytes = b"") -> _Rules:
+        """Add the rules of the `.gitignore` in a folder. Raises RulesError before they take too much."""
+        for rule in rules:
+            if len(self) + len(folder) + len(rule) > MOST:
+                raise RulesError
+            self += _anchored(rule, folder) + b"\n"
+        return self
 
 
 def ignore_list(root: str, ignores: Iterable[str], top: str | None, excludes: Sequence[str]) -> bytes:
     """The rules for a folder.
 
     `ignores` are the relative paths of its `.gitignore` files, `top` is the work tree that the folder is in, and
-    `excludes` are the files with rules for all of that, the weakest first.
+    `excludes` are the files with rules for all of that, the weakest first. Raises RulesError.
     """
-    rules: list[bytes] = []
+    rules = _Rules()
     above = _above(root, top)
     for path in excludes:
-        rules += _below(above[0] if above else (), rules_in(path, follows_links=True))
+        rules.add(_below(above[0] if above else (), rules_in(path, follows_links=True)))
     for at, folder in enumerate(above):
-        rules += _below(folder, rules_in(os.path.join(top or root, *above[0][:at], IGNORE)))
+        rules.add(_below(folder, rules_in(os.path.join(top or root, *above[0][:at], IGNORE))))
     for path in sorted(ignores, key=lambda path: (path.count("/"), path)):
-        rules += [_anchored(rule, os.fsencode(path[: -len(IGNORE)])) for rule in rules_in(os.path.join(root, path))]
-    return b"".join(rule + b"\n" for rule in rules)
+        rules.add(rules_in(os.path.join(root, path)), os.fsencode(path[: -len(IGNORE)]))
+    return bytes(rules)
 
 
 def replaced(rules: bytes, path: str, before: bytes, after: bytes) -> bytes:
-    """The rules after a file with some was changed; `path` is relative to the root."""
+    """The rules after a file with some was changed; `path` is relative to the root. Raises RulesError."""
     folder = os.fsencode(path[: -len(IGNORE)]) if path.endswith(IGNORE) else b""
-    old, new = (b"".join(_anchored(rule, folder) + b"\n" for rule in _split(data)) for data in (before, after))
+    old, new = _Rules(), _Rules().add(_split(after), folder)
+    with contextlib.suppress(RulesError):  # so many are in no list
+        old.add(_split(before), folder)
     at = (b"\n" + rules).find(b"\n" + old) if old else -1
-    return rules + new if at < 0 else rules[:at] + new + rules[at + len(old) :]
+    made = rules + new if at < 0 else rules[:at] + new + rules[at + len(old) :]
+    if len(made) > MOST:
+        raise RulesError
+    return made
 
 
 def without(names: Iterable[str]) -> bytes:

@@ -398,6 +398,10 @@ def test_rules_of_any_length_are_replaced_at_once():
     assert replaced(rules + old, ".gitignore", old + b"c\n", b"d\n") == rules + old + b"d\n"
     assert time.process_time() - began < 2
     assert replaced(b"xa\na\n", ".gitignore", b"a\n", b"") == b"xa\n"
+    deep = f"{'d' * 1000}/.gitignore"
+    with pytest.raises(OSError, match="over 4 MB"):
+        replaced(b"", deep, b"", b"a\n" * 5_000)
+    assert replaced(b"x\n", deep, b"a\n" * 5_000, b"") == b"x\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")

@@ -109,6 +109,23 @@ async def test_a_pipe_in_a_repository_below_holds_no_look_up_for_long(work: Work
     await work.until(lambda: not work.rounds.roots.troubles(WINDOW))
 
 
+@pytest.mark.skipif(os.name == "nt", reason="paths that Windows lacks")
+async def test_a_small_file_of_rules_in_a_deep_folder_fills_nothing_and_is_said(work: Work):
+    """Each of its rules gets the path of the folder."""
+    rules = work.path / "/".join(["d" * 49] * 20) / ".gitignore"
+    rules.parent.mkdir(parents=True)
+    rules.write_text("a\n" * 5_000)
+    work.rounds.clis(WINDOW, (AGENT,))
+    roots = work.rounds.roots
+    await work.until(lambda: roots.troubles(WINDOW) or roots.opened(WINDOW))
+    [trouble] = roots.troubles(WINDOW)
+    assert "its ignore rules take over 4 MB, so shorten the .gitignore files in deep folders." in trouble
+    assert not (store_of(work) / "rules").read_bytes()
+    rules.write_text("a\n")
+    work.rounds.begin(WINDOW)
+    await work.until(lambda: not roots.troubles(WINDOW) and roots.opened(WINDOW))
+
+
 async def test_a_look_that_does_not_end_is_said(work: Work, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(looking, "LATE", 0.2)
     await work.begun()
