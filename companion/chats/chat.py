@@ -416,7 +416,8 @@ class Chat:
 
     def send(self, draft: Draft, *, mid_turn: bool) -> None:
         """Send a draft as soon as the chat is connected."""
-        if self.status.connection.state != "live":
+        # What is being reached or loaded takes it once it is there.
+        if self.status.connection.state in {"waiting", "lost", "ended"}:
             self.reconnect()
         # Who sends something looks at the end.
         self.connection.conversation.hide_earlier(MOST_SHOWN, LEAST_SHOWN)
