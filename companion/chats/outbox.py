@@ -150,8 +150,6 @@ class _Waiting:
     """Its id once the daemon has taken it."""
     rebuilds: int = 0
     """How often the conversation had been rebuilt by then."""
-    is_queued: bool = False
-    """Whether the conversation shows it as one that waits for its turn."""
     task: asyncio.Task[object] | None = None
 
     @property
@@ -178,10 +176,11 @@ class Outbox:
     @property
     def unsent(self) -> tuple[Unsent, ...]:
         """What the conversation doesn't show yet, the oldest first."""
+        is_queued = self._chat.connection.conversation.is_queued
         return tuple(
             Unsent(key, _summary(each.draft), each.state, can_be_removed=each.is_slow and not each.is_going)
             for key, each in self._waiting.items()
-            if not each.is_queued
+            if not is_queued(each.prompt)
         )
 
     def send(self, draft: Draft, *, mid_turn: bool) -> None:
@@ -197,12 +196,9 @@ class Outbox:
         conversation = self._chat.connection.conversation
         found: set[str] = set()
         for key, waiting in list(self._waiting.items()):
-            if not waiting.prompt:
-                continue
-            if conversation.is_queued(waiting.prompt):
-                # It may still be lost, together with the queue.
-                waiting.is_queued = True
-            elif conversation.has(waiting.prompt):
+            if not waiting.prompt or conversation.is_queued(waiting.prompt):
+                continue  # what is in the queue may still be lost, together with it
+            if conversation.has(waiting.prompt):
                 del self._waiting[key]
             elif conversation.rebuilds > waiting.rebuilds:
                 # The history of 0.21.2 on disk has other ids than the events.
@@ -219,23 +215,28 @@ class Outbox:
     @property
     def queued(self) -> dict[str, Draft]:
         """What waits for its turn, by the ids of the prompts."""
-        return {each.prompt: each.draft for each in self._waiting.values() if each.is_queued}
+        is_queued = self._chat.connection.conversation.is_queued
+        return {each.prompt: each.draft for each in self._waiting.values() if is_queued(each.prompt)}
 
     def inherit(self, queued: Mapping[str, Draft], held: Mapping[str, Draft]) -> None:
         """Look after what waits for its turn, or for a sign-in, since before a reload."""
         self._sent |= {**queued, **held}
         for key, draft in queued.items():
-            self._waiting[key] = _Waiting(draft, is_going=True, prompt=key, is_queued=True)
+            self._waiting[key] = _Waiting(draft, is_going=True, prompt=key)
 
     def lost(self, agent: str) -> None:
         """An agent has ended: give back what waited for its turn there."""
-        conversation = self._chat.connection.conversation
-        queued = [key for key, each in self._waiting.items() if each.prompt and conversation.is_queued(each.prompt)]
-        drafts = [waiting.draft for key in queued if (waiting := self._waiting.pop(key, None))]
+        lost = [key for key, each in self._waiting.items() if each.prompt and self._is_to_begin(each)]
+        drafts = [self._waiting.pop(key).draft for key in lost]
         if drafts:
-            conversation.forget_queue()
+            self._chat.connection.conversation.forget_queue()
         for draft in drafts:
             self._chat.give_back(draft, f"{agent} has ended before it began this.")
+
+    def _is_to_begin(self, waiting: _Waiting) -> bool:
+        """Whether nobody has begun it yet, as far as the conversation knows: the screen may know less."""
+        conversation = self._chat.connection.conversation
+        return conversation.is_queued(waiting.prompt) or not conversation.has(waiting.prompt)
 
     def take(self, *, with_queue: bool = False) -> list[Draft]:
         """What was not sent yet, the oldest first, or waits for its turn. It belongs to the caller from now on."""
@@ -244,7 +245,7 @@ class Outbox:
             if waiting.task:
                 waiting.task.cancel()
         self._chat.show_soon()
-        return [each.draft for each in taken if not each.prompt or (with_queue and each.is_queued)]
+        return [each.draft for each in taken if not each.prompt or (with_queue and self._is_to_begin(each))]
 
     def take_one(self, key: str) -> Draft | None:
         """Take one of the unsent drafts; None if it was sent or is being sent."""
@@ -286,6 +287,8 @@ class Outbox:
     async def _send(self, waiting: _Waiting, *, mid_turn: bool) -> None:
         client, session, folder = await self._chat.ready()
         content = await blocks(waiting.draft, client, folder)
+        # Files take their time: the agent may have ended meanwhile, or another one is there.
+        client, session, _ = await self._chat.ready()
         is_prompt = not mid_turn and not waiting.draft.text.startswith("/")
         if undone := await self._undone() if is_prompt else []:
             content.append(prompt.text_block(undone_text(undone)))

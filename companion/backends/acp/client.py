@@ -362,7 +362,9 @@ class AcpAgent(Agent):
 
         Raises:
             UnsendableError: the agent doesn't take pictures.
+            AgentError: it has ended.
         """
+        self.running.peer.check()
         return self._prompts.send([self.running.suited(block) for block in blocks])
 
     async def inject(self, session: AgentSession, message: str) -> str | None:

@@ -95,6 +95,11 @@ class Peer:
         """Whether it was closed: every call fails."""
         return self._end is not None
 
+    def check(self) -> None:
+        """Raise what it was closed with, if it was."""
+        if self._end:
+            raise self._end
+
     async def call(self, method: str, params: Params, limit: float | None) -> Mapping[str, Any]:
         """Send a request and wait for its answer, at most `limit` seconds. An answer that is no object is empty.
 
@@ -102,8 +107,7 @@ class Peer:
             AnswerError: the agent answers with an error.
             AgentError: it doesn't answer, or has ended.
         """
-        if self._end:
-            raise self._end
+        self.check()
         self._count += 1
         call = self._await(self._count, method)
         self._send({"id": call.number, "method": method, "params": params})

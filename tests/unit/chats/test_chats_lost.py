@@ -1,0 +1,99 @@
+"""What becomes of prompts whose agent ends before it begins them, or whose chat does."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from unittest.mock import patch
+
+import psutil
+import pytest
+
+from companion.agents import AgentCommand
+from companion.backends.acp.client import AcpAgent
+from companion.chats.transcript.render import Render
+from tests.agent_talk import scripted, until
+
+from .agent_room import Room, chatting
+from .chatting import CHAT, WINDOW
+
+AGENT = """
+def initialize(params):
+    return {"protocolVersion": 1, "agentInfo": {"name": "scripted"}, "agentCapabilities": {}}
+def session_prompt(params):
+    text = params["prompt"][-1]["text"]
+    while text == "long": time.sleep(100)
+    say("You said: " + text)
+    return {"stopReason": "end_turn"}
+"""
+
+
+@pytest.fixture
+def room(project: Path, tmp_path: Path) -> AbstractAsyncContextManager[Room]:
+    return chatting(project, AgentCommand("Scripted", tuple(scripted(AGENT, tmp_path))))
+
+
+def returned(room: Room) -> list[str]:
+    return [draft.text for _, draft, _ in room.editor.returned]
+
+
+@pytest.mark.parametrize("how", ["dies", "is started anew"])
+async def test_a_prompt_whose_files_are_looked_up_is_not_lost_with_its_agent(room: Room, how: str) -> None:
+    found = asyncio.Event()
+
+    async def slow(*_: object) -> bool:
+        await found.wait()
+        return True
+
+    with patch.object(AcpAgent, "is_file", slow):
+        room.say("see @a.py please")
+        await until(lambda: room.render.unsent)
+        if how == "dies":
+            psutil.Process(room.agent_pid).kill()
+            await room.state("lost")
+        else:
+            connection = room.chats._registry[CHAT].connection
+            before, _ = connection.connected
+            room.chats.reconnect(CHAT)
+            await until(lambda: connection.has_client and connection.connected[0] is not before)
+        found.set()
+        if how == "dies":
+            await until(lambda: returned(room) == ["see @a.py please"])
+        else:
+            await room.shows("You said:  please")
+    await until(lambda: not room.render.unsent)
+
+
+async def test_a_dead_agent_takes_no_prompt(room: Room) -> None:
+    client, session = room.chats._registry[CHAT].connection.connected
+    psutil.Process(room.agent_pid).kill()
+    await room.state("lost")
+    with pytest.raises(Exception, match="has ended"):
+        await client.prompt(session, [{"type": "text", "text": "Hello"}])
+
+
+@pytest.mark.parametrize("closes", ["its tab", "its window", "its conversation"])
+async def test_a_prompt_that_waits_for_its_turn_comes_back_while_the_screen_is_busy(room: Room, closes: str) -> None:
+    room.say("long")
+    await until(lambda: room.render.status.running)
+    is_free, show = asyncio.Event(), room.editor.show_chat
+
+    async def busy(chat: int, render: Render) -> bool:
+        await is_free.wait()
+        return await show(chat, render)
+
+    room.editor.show_chat = busy  # type: ignore[method-assign]
+    chat = room.chats._registry[CHAT]
+    chat.show_soon()
+    await asyncio.sleep(0.1)
+    room.say("queued")
+    await until(lambda: chat.status.queue)
+    if closes == "its tab":
+        room.chats.close(CHAT)
+    elif closes == "its window":
+        room.chats.window_closed(WINDOW)
+    else:
+        room.chats.begin(CHAT)
+    await until(lambda: returned(room) == ["queued"])
+    is_free.set()
