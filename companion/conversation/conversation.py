@@ -218,8 +218,10 @@ class Reducer:
             self._state.turn_for(envelope).note(text.strip(), is_aside=True)
 
     def _injected(self, envelope: Envelope, injected: events.MessagesInjected) -> None:
+        for prompt in injected.prompts:
+            self._over(prompt)
         for message in injected.messages:
-            self._state.turn_for(envelope).say("user", message)
+            self._state.turn_for(envelope).interject(message)
 
     def _shell_output(self, envelope: Envelope, output: events.ShellOutput) -> None:
         self._state.turn_for(envelope).say("shell", output.text)
@@ -275,9 +277,12 @@ class Reducer:
         self._state.mark_changed()
 
     def _dequeued(self, _: Envelope, event: events.PromptDequeued) -> None:
-        self._state.mark_over(event.prompt)
-        if self._state.queue.pop(event.prompt, None):
-            self._state.mark_changed()
+        self._over(event.prompt)
+
+    def _over(self, prompt: str) -> None:
+        """A prompt waits no more."""
+        self._state.queue.pop(prompt, None)
+        self._state.mark_over(prompt)
 
     # The session
 

@@ -117,6 +117,8 @@ class MessagesInjected:
     """Messages that were sent into the turn have reached the model."""
 
     messages: tuple[str, ...]
+    prompts: tuple[str, ...] = ()
+    """Their ids, as far as they are told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,10 @@ class TurnBuilder:
         said.pieces.append(text)
         said.shown = None
 
+    def interject(self, text: str) -> None:
+        """Add what the person has sent into the turn: a message of its own, even right after the prompt."""
+        self._items.append(_Said("user", None, [text]))
+
     def attach(self, speaker: Speaker, attachment: Attachment, parent: str | None = None) -> None:
         """Add an attachment to what a speaker says."""
         said = self._said(speaker, parent)

@@ -129,8 +129,8 @@ class Prompts:
             raise LostMessageError(error.sentence) from None
         if answer.get("outcome") != "injected":
             return None
-        self._events.put(events.MessagesInjected((message,)), running)
-        return self._key()
+        self._events.put(events.MessagesInjected((message,), (key := self._key(),)), running)
+        return key
 
     def _keep_for_turn(self, message: str) -> str | None:
         """Keep a message until the agent asks for it. Returns its id; None if no turn runs that takes one."""
@@ -153,10 +153,10 @@ class Prompts:
         self.takes_messages = True
         taken = {key: _text(each.blocks) for key, each in self._waiting.items() if each.is_for_turn}
         for key in taken:
-            self.dequeue(key)
+            del self._waiting[key]
         notes, self._notes = self._notes, []
         if taken:
-            self._events.put(events.MessagesInjected(tuple(taken.values())), self.running)
+            self._events.put(events.MessagesInjected(tuple(taken.values()), tuple(taken)), self.running)
         return [*notes, *taken.values()]
 
     def dequeue(self, key: str) -> bool:

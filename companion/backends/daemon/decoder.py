@@ -25,6 +25,7 @@ class _Prompt(Wire):
 
 class _Injected(Wire):
     messages: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
+    message_ids: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
 
 
 class _Outcome(Wire):
@@ -124,7 +125,10 @@ _EVENTS: Mapping[str, tuple[type[Wire], Callable[[Any], events.Event]]] = {
     "pending_prompt_added": (_Prompt, lambda prompt: events.PromptQueued(prompt.prompt_id, prompt.text)),
     "pending_prompt_started": (_Prompt, lambda prompt: events.PromptDequeued(prompt.prompt_id)),
     "pending_prompt_completed": (_Prompt, lambda prompt: events.PromptDequeued(prompt.prompt_id)),
-    "mid_turn_message_injected": (_Injected, lambda injected: events.MessagesInjected(injected.messages)),
+    "mid_turn_message_injected": (
+        _Injected,
+        lambda injected: events.MessagesInjected(injected.messages, injected.message_ids),
+    ),
     "model_switched": (_Model, lambda switched: events.CurrentModeUpdate(model=switched.model_id)),
     "model_switch_failed": (_ModelStays, _model_stays),
     "approval_mode_changed": (_Mode, lambda changed: events.CurrentModeUpdate(changed.next)),

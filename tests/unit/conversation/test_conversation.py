@@ -265,6 +265,19 @@ def test_other_things_that_are_shown():
     assert tool.text == "one\nfile:///l\nfile:///r\nUnsupported: image.\nUnsupported: terminal."
 
 
+def test_a_message_into_a_turn_is_one_of_its_own_and_waits_no_more():
+    conversation = told(
+        [
+            say("Go", kind="user_message_chunk"),
+            event("pending_prompt_added", promptId="m", text="Faster!"),
+            event("mid_turn_message_injected", messages=["Faster!", "Still faster!"], messageIds=["m", "n", 1]),
+        ]
+    )
+    assert texts(conversation.turns[0]) == [("user", "Go"), ("user", "Faster!"), ("user", "Still faster!")]
+    assert conversation.status.queue == ()
+    assert all(map(conversation.has, ("m", "n")))
+
+
 def test_the_status():
     conversation = Conversation()
     conversation.apply(update("plan", entries=[{"content": "Do", "status": "pending"}]))
