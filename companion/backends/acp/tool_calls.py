@@ -59,7 +59,8 @@ class ToolCalls:
         """The tool call of a permission request, with what was told of it before.
 
         What the request says counts. Where an argument was told in another way before, that is there too, as
-        “… (told before)”. Content without a diff comes after the diffs that the call had.
+        “… (told before)”. Content without a diff comes after the diffs that the call had; those of a call with another
+        kind or another argument are left out.
         """
         identifier = call.get("toolCallId")
         if not isinstance(identifier, str):
@@ -68,13 +69,15 @@ class ToolCalls:
         self._renew(identifier)
         known = self._calls.get(self.name(identifier), {})
         merged = self._merge(identifier, call)
-        if not has_diff(call) and has_diff(known):
-            merged["content"] = [*known["content"], *(merged["content"] if call.get("content") else [])]
         told, asks = as_object(known.get("rawInput")), as_object(call.get("rawInput"))
+        differing = {f"{key} (told before)": told[key] for key in told if key in asks and told[key] != asks[key]}
+        if not has_diff(call) and has_diff(known):
+            is_other = bool(differing) or known.get("kind") not in (None, merged.get("kind"))
+            merged["content"] = [*([] if is_other else known["content"]), *as_list(call.get("content"))]
         if told and asks:
             merged["rawInput"] = {**told, **asks}
         self._calls[self.name(identifier)] = dict(merged)
-        if differing := {f"{key} (told before)": told[key] for key in told if key in asks and told[key] != asks[key]}:
+        if differing:
             merged["rawInput"] = {**merged["rawInput"], **differing}
         return merged
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from companion.backends.acp.tool_calls import MAX_KEPT, ToolCalls
 from tests.agent_talk import Talks, said, tools, until
 
@@ -69,6 +71,16 @@ def test_what_a_request_says_counts_and_what_differs_is_shown_too():
     asked = calls.asked({"toolCallId": "call_0", "rawInput": {"command": "rm -rf ~"}})
     assert asked["rawInput"] == {"command": "rm -rf ~", "cwd": "/w", "command (told before)": "ls"}
     assert calls.asked({"toolCallId": "call_0"})["rawInput"] == {"command": "rm -rf ~", "cwd": "/w"}
+
+
+@pytest.mark.parametrize("other", [{"kind": "delete"}, {"rawInput": {"path": "b.py"}}])
+def test_a_question_about_something_else_than_was_told_gets_no_diff_of_that(other: dict[str, Any]):
+    calls = ToolCalls()
+    edit = {"toolCallId": "call_0", "kind": "edit", "rawInput": {"path": "a.py"}, "content": [DIFF]}
+    assert calls.asked(edit)["content"] == [DIFF]
+    assert calls.asked({"toolCallId": "call_0", "kind": "edit", "rawInput": {"path": "a.py"}})["content"] == [DIFF]
+    assert calls.asked({"toolCallId": "call_0", **other})["content"] == []
+    assert calls.asked({"toolCallId": "call_0"})["content"] == []
 
 
 def test_the_names_of_new_calls_are_free_and_are_forgotten_with_them():
