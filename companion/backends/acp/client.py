@@ -178,6 +178,7 @@ class AcpAgent(Agent):
         error = await agent.ended()
         self.running.peer.close(error)
         self._services.questions.cancel()
+        self._prompts.agent_ended()
         await self._prompts.closed()
         self._events.fail(error)
         # What it has left behind ends with it.

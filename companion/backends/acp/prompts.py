@@ -215,6 +215,10 @@ class Prompts:
         if self._task:
             await asyncio.wait([self._task])
 
+    def agent_ended(self) -> None:
+        """Nobody can sign in any more: a prompt that waits for that is sent to the closed peer, and fails as all do."""
+        self._end_wait(goes_on=True)
+
     @property
     def is_held(self) -> bool:
         """Whether the turn that runs waits for a sign-in."""

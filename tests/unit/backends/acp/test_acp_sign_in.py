@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,17 @@ async def test_a_prompt_that_is_refused_waits_for_the_sign_in_and_goes_on(sign_i
         await room.shows(f"Hello of {pid}")
         await until(lambda: not room.render.status.connection.wants_sign_in)
         assert room.text.count("Hello") == 2  # the prompt and the answer
+
+
+async def test_an_agent_that_dies_while_a_prompt_waits_for_a_sign_in_is_told(sign_ins: SignIns):
+    async with sign_ins.open() as room:
+        sign_ins.sign_in.unlink()
+        room.say("Hello")
+        await until(lambda: room.render.status.connection.wants_sign_in)
+        os.kill(room.agent_pid, signal.SIGTERM)
+        await until(lambda: room.render.status.connection.state != "live")
+        assert room.render.status.last == "failed"
+        assert room.render.status.running is None
 
 
 async def test_a_turn_whose_sign_in_expires_in_the_middle_is_not_done_twice(sign_ins: SignIns):
