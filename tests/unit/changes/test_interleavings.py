@@ -178,6 +178,7 @@ class Interleavings(RuleBasedStateMachine):
         self.disk = self.files()
         self.folder.keep_all()
         self.kept({*self.baseline, *self.disk})
+        self.folder.round.saved_at.clear()  # a while later: what is written now is of no formatter
 
     @rule(name=own, content=contents, formatted=contents, is_late=st.booleans())
     def person_saves_and_a_formatter_writes(self, name: str, content: bytes, formatted: bytes, is_late: bool) -> None:
@@ -325,9 +326,16 @@ class Interleavings(RuleBasedStateMachine):
     @rule()
     def redo(self) -> None:
         """It comes back if nothing has been written there since; otherwise nothing is touched."""
+        kept = {path for each in self.folder.round.state.decided for path in each.base}
         with contextlib.suppress(OSError):
             self.folder.redo()
         self.disk = self.files()
+        for path in kept:  # of a keep the baseline comes back
+            self.baseline.pop(path, None)
+            self.modes.pop(path, None)
+            if entry := self.folder.store.objects.entry(self.folder.round.state.base, path):
+                self.baseline[path] = self.in_store(path)
+                self.modes[path] = self.folder.store.modes.of(path, entry, entry) or 0
 
     @rule()
     def restart(self) -> None:
