@@ -790,18 +790,20 @@ def _date(transcript: CliTranscript, folders: Sequence[str], since: int, *, is_h
 
 
 def _written_before(talk: _Conversation, turn: TranscriptTurn, folders: Sequence[str]) -> int:
-    """A time after that at which a file was written last that an earlier turn has written, and this one has not."""
-    at = talk.turns.index(turn)
-    earlier, own = (
-        {each.path for found in turns for call in found.calls for each in call.replaced}
-        for turns in (talk.turns[:at], talk.turns[at:])
-    )
-    own |= {each.path for _, replaced in talk.waiting(0.0) for each in replaced}
+    """A time after that at which a file was written last that an earlier turn has written, and is as that left it.
+
+    This turn may have changed others already, before the transcript says so.
+    """
+    earlier = talk.turns[: talk.turns.index(turn)]
+    left = {each.path: each for found in earlier for call in found.calls for each in call.replaced}
     written = [0]
-    for path in map(real_path, earlier - own):
+    for each in left.values():
+        path = real_path(each.path) if each.is_whole else ""
         if path and any(is_below(path, os.path.normcase(folder)) for folder in folders):
             with contextlib.suppress(OSError):
-                written.append(os.stat(path, follow_symlinks=False).st_mtime_ns + CLOCK + 1)
+                now = files.read(path, STEP)
+                if now.data == each.new.encode("utf-8", "surrogatepass"):
+                    written.append(now.found.st_mtime_ns + CLOCK + 1)
     return max(written)
 
 

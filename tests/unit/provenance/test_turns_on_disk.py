@@ -66,10 +66,14 @@ async def test_a_turn_leads_from_its_end_to_the_answer_with_what_the_looks_have_
         assert await reasons.why(WINDOW, str(path), text, list(range(40)), is_saved=True) == []
 
 
+@pytest.mark.parametrize("is_told", [True, False])
 async def test_what_was_written_for_a_prompt_is_not_under_the_next_one_however_soon_that_comes(
-    work: Work, tmp_path: Path
+    work: Work, tmp_path: Path, is_told: bool
 ) -> None:
-    """Both are seen by the same look, as a prompt that waits while the CLI works is sent at once."""
+    """Both are seen by the same look, as a prompt that waits while the CLI works is sent at once.
+
+    The next one may have written the same file, too, before the transcript tells it.
+    """
     async with work:
         terminal = Terminal(tmp_path.resolve())
         terminal.reasons._turns = work.rounds
@@ -85,12 +89,14 @@ async def test_what_was_written_for_a_prompt_is_not_under_the_next_one_however_s
             for line in [*call(place, old, text, key), done(), *([ask("Second", "u2")] if key == "c1" else [])]:
                 terminal.say(line)
             await asyncio.sleep(0.1)
+        if not is_told:
+            path.write_text(f"{path.read_text()}a line of c3\n")
         await terminal.look(3)
         await work.until(lambda: len(state.checkpoints) == 2 and all(each.end for each in state.checkpoints))
         await work.until(lambda: len(work.rows) == 2)
         found = await work.rounds.turns(WINDOW)
         assert {name: [turn.words for turn in turns] for (_, name), turns in found.items()} == {
-            "a.py": ["First"],
+            "a.py": ["First"] if is_told else ["Second"],
             "b.py": ["Second"],
         }
 
