@@ -136,6 +136,18 @@ class TestSend(TerminalCase):
         self.assertTrue(self.screen.said("unsaved changes", "as it is on the disk"))
         self.assertTrue(self.opened.is_dirty(), "saving is the person's")
 
+    def test_a_cli_that_is_told_by_its_connection_gets_no_unsaved_changes_either(self) -> Steps:
+        """Claude Code and OpenCode, for which nothing is typed."""
+        self.edit(self.opened, "changed")
+        adapter = loaded("sublime_text.package").adapter()
+        mark = {**self.mark, "cli": "claude"}
+        self.terminal.settings().set("qwen_companion.terminal", mark)
+        with patch.object(adapter, "ask", lambda _question, answer: answer((1, []))):
+            self.send("file")
+        self.assertEqual(self.texts(), [])
+        self.assertTrue(self.screen.said("unsaved changes", "as it is on the disk"))
+        yield
+
     def test_a_file_outside_the_clis_folder_has_its_full_path(self) -> Steps:
         self.terminal.settings().set("qwen_companion.terminal", {**self.mark, "folder": str(self.folder / "src")})
         self.send("file", self.view)

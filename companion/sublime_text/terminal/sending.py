@@ -135,6 +135,8 @@ def _send_somewhere(window: sublime.Window, named: Sequence[_Named]) -> None:
                 _choose(window, running, send)
             elif left:
                 say(window, "A file can't be sent: its name would press keys, or name another file.")
+            else:
+                _say_unsaved(window, named)
 
         adapter.ask(lambda companion: companion.mention(identifier, files, family), mentioned)
         return
@@ -169,6 +171,11 @@ def _send(window: sublime.Window, target: Terminal, named: Sequence[_Named]) -> 
         what = "This file" if len(texts) == 1 else "A file"
         say(window, f"{what} can't be sent: the control characters in its name would press keys in the terminal.")
         return
+    _say_unsaved(window, named)
+
+
+def _say_unsaved(window: sublime.Window, named: Sequence[_Named]) -> None:
+    """The CLI gets the names of files, not their texts."""
     dirty = [one.path for one in named if (view := window.find_open_file(one.path)) and view.is_dirty()]
     if dirty:
         say(window, f"{PurePath(dirty[0]).name} has unsaved changes: the CLI reads it as it is on the disk.")
