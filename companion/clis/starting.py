@@ -45,9 +45,16 @@ def settings_of(family: CliFamily, home: Path, project: str = "") -> list[tuple[
     return found
 
 
-def approval_mode(family: CliFamily, settings: Sequence[Mapping[str, Any]]) -> str | None:
-    """The approval mode by some settings, the last of which win; None if they say none."""
+_OFF = frozenset({"", "false", "0", "no", "off", "n"})
+"""What a variable says that sets nothing."""
+
+
+def approval_mode(family: CliFamily, settings: Sequence[Mapping[str, Any]], variables: Mapping[str, str]) -> str | None:
+    """The approval mode by variables, or by some settings, the last of which win; None if they say none."""
     habits = family.habits
+    for name, mode in habits.mode_variables.items():
+        if variables.get(name, "").strip().lower() not in _OFF:
+            return mode
     if habits.approval:
         modes = [habits.approval(settings)]
     else:
@@ -78,8 +85,8 @@ def look(
     With the `script` of the editor's MCP server, a version that is known to take it is offered that.
     """
     home = settings_folder(family, environment)
-    own = approval_mode(family, [values for _, values in settings_of(family, home)])
-    mode = approval_mode(family, [values for _, values in settings_of(family, home, folder)])
+    own = approval_mode(family, [values for _, values in settings_of(family, home)], environment)
+    mode = approval_mode(family, [values for _, values in settings_of(family, home, folder)], environment)
     if chooses_mode(family.launch, words_of(command)):
         mode = None
     program = programs.find(_program(family, command), environment)

@@ -347,7 +347,9 @@ def approval_mode(cli: Cli) -> tuple[str, str]:
             if option in cli.family.silent_options:
                 return ("yolo" if option == "-y" else option.removeprefix("--")), option
     if cli.approval:
-        return cli.approval, "its settings"
+        variables = cli.running.variables or {}
+        named = [name for name in cli.family.habits.mode_variables if variables.get(name)]
+        return cli.approval, named[0] if named else "its settings"
     silent_since = cli.family.habits.silent_since
     if silent_since is not None and (cli.version is None or cli.version >= silent_since):
         return "auto", f"its default since {dotted(silent_since)}" if silent_since else "its default"

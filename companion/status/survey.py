@@ -113,7 +113,7 @@ def look_at(running: RunningCli) -> Cli:
             ide_mode = None  # it can't be read, or is empty
         enabled = setting(values, "ide.enabled", setting(values, "ideMode"))
         ide_mode = enabled if isinstance(enabled, bool) else ide_mode
-    approval = approval_mode(running.family, [values for _, values in settings])
+    approval = approval_mode(running.family, [values for _, values in settings], running.variables or {})
     return Cli(running, version(running), str(user), ide_mode, approval, looks_elsewhere(running))
 
 

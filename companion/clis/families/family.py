@@ -125,6 +125,8 @@ class Habits:
     """Those of a project, in the project, which win; empty if they are in the folder of the same name there."""
     approval: Callable[[Sequence[Mapping[str, Any]]], object] | None = None
     """What all its settings say of the approval mode, if one key doesn't tell it."""
+    mode_variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The approval modes that variables set, whatever its settings say; “unknown” where that takes more than a look."""
     connect: str = "/ide enable"
     """What the person types into it to have it connect; empty if it tries that again by itself."""
     connect_anew: str = "type “/ide disable” and “/ide enable” in the CLI"

@@ -54,6 +54,10 @@ OPENCODE = CliFamily(
             ".opencode/opencode.jsonc",
         ),
         approval=edit_permission,
+        # Settings, or the names of files and folders with them, which win over those of the folder.
+        mode_variables={
+            f"OPENCODE_{name}": "unknown" for name in ("CONFIG", "CONFIG_CONTENT", "CONFIG_DIR", "PERMISSION")
+        },
         connect="",
         connect_anew="quit the CLI and start it again",
         tells="/status",

@@ -358,7 +358,7 @@ def test_each_cli_that_another_editor_has_is_told_its_own_way_back(family: CliFa
             {"approval": "acceptEdits"},
             "press Shift+Tab in it or start it with “--permission-mode default”",
         ),
-        (COPILOT_CLI, {"approval": None, "arguments": ("--yolo",)}, "start it without that option."),
+        (COPILOT_CLI, {"approval": None, "arguments": ("--yolo",)}, "start it without that."),
         (OPENCODE, {"approval": None}, "set “permission.edit” to “ask” in its opencode.json."),
     ],
 )

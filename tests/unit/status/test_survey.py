@@ -37,7 +37,7 @@ from companion.status.facts import (
     Facts,
     Rival,
 )
-from companion.status.findings import findings
+from companion.status.findings import approval_mode, findings
 from companion.status.report import report
 
 from ..conftest import Running, until
@@ -322,6 +322,30 @@ def test_what_opencode_does_before_it_changes_a_file(
         for name, said in files.items():
             write(folder / name, said if str(said).startswith('{"') else {"permission": said})
     assert survey.look_at(cli(OPENCODE, cwd=str(tmp_path), variables=None).running).approval == mode
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "value", "mode"),
+    [
+        *((OPENCODE, f"OPENCODE_{name}", "{}", UNKNOWN) for name in ("CONFIG", "CONFIG_CONTENT", "PERMISSION")),
+        (OPENCODE, "OPENCODE_CONFIG_DIR", "/nowhere", UNKNOWN),
+        (OPENCODE, "OPENCODE_PERMISSION", "", None),
+        (COPILOT_CLI, "COPILOT_ALLOW_ALL", " Yes", "allow-all"),
+        (COPILOT_CLI, "COPILOT_ALLOW_ALL", "off", None),
+        (CLAUDE_CODE, "COPILOT_ALLOW_ALL", "true", None),
+    ],
+)
+def test_a_variable_that_decides_what_is_asked_counts_more_than_settings(
+    tmp_path: Path, family: CliFamily, name: str, value: str, mode: str | None
+):
+    """Where it takes more than a look to know, nothing is claimed."""
+    write(tmp_path / "opencode.json", {"permission": "allow"} if mode else {})
+    variables = {"HOME": str(tmp_path / "home"), "USERPROFILE": str(tmp_path / "home"), name: value}
+    found = survey.look_at(cli(family, cwd=str(tmp_path), variables=variables).running)
+    assert found.approval == mode
+    if mode:
+        assert approval_mode(found) == (mode, name)
+        assert (mode in family.silent_modes) is (family is COPILOT_CLI)
 
 
 def test_the_local_settings_of_claude_code_win(home: Path, tmp_path: Path):
