@@ -31,6 +31,8 @@ class Events:
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
+        self._is_read = False
+        """Whether somebody follows the events."""
         self._end: AgentError | None = None
         self.turn: str | None = None
         """The id of the prompt whose turn runs."""
@@ -54,8 +56,12 @@ class Events:
         self._news.set()
 
     async def room(self) -> None:
-        """Wait until there is room for more."""
-        await self._room.wait()
+        """Wait until there is room for more. What comes before anybody follows is kept, as a history is.
+
+        Whoever is about to follow asks the agent things first, and its answers come behind all that.
+        """
+        if self._is_read:
+            await self._room.wait()
 
     def fail(self, error: AgentError) -> None:
         """No more events come."""
@@ -71,10 +77,12 @@ class Events:
         """Forget what waits: a history that is read next has it."""
         self._waiting.clear()
         self._room.set()
+        self._is_read = False
 
     @property
     async def envelopes(self) -> AsyncGenerator[Envelope]:
         """The events, until the agent has ended, which is raised."""
+        self._is_read = True
         while True:
             while self._waiting:
                 envelope = self._waiting.popleft()

@@ -16,6 +16,7 @@ from companion.backends.acp.errors import (
 )
 from companion.backends.acp.peer import Params, Peer
 from companion.backends.acp.stream import MAX_WAITING, Events
+from companion.backends.agent import AgentSession
 from companion.backends.wire import MOST_ITEMS, MOST_PARTS, bounded
 from companion.conversation.events import TurnCompleted
 from companion.conversation.failures import AlreadyAnsweredError
@@ -239,15 +240,36 @@ def session_prompt(params):
 
 async def test_nothing_more_is_read_while_too_much_waits_to_be_shown():
     stream = Events()
+    stream.publish(TurnCompleted())
+    reading = stream.envelopes
+    await anext(reading)
     for _ in range(MAX_WAITING):
         assert stream._room.is_set()
         stream.publish(TurnCompleted())
     room = asyncio.create_task(stream.room())
     await asyncio.sleep(0)
     assert not room.done()
-    async for _ in stream.envelopes:
-        break
+    await anext(reading)
     await room
+
+
+async def test_what_follows_a_loaded_history_keeps_no_answer_from_being_read_before_anybody_shows_it(talks: Talks):
+    script = f"""
+told = threading.Event()
+def session_load(params):
+    send(id=next(each for each in seen if each.get("method") == "session/load")["id"], result={{}})
+    for number in range({2 * MAX_WAITING}):
+        say("said", "agent_message_chunk" if number % 2 else "user_message_chunk")
+    told.set()
+    return "silence"
+def session_set_mode(params):
+    told.wait()
+    return {{}}
+"""
+    async with talks(script, session=None) as talk:
+        session, _ = await talk.client.load(AgentSession.known("s", talk.folder))
+        async with asyncio.timeout(5):
+            await talk.client.switch_mode(session, "plan")
 
 
 async def test_a_question_that_its_turn_has_outlived_is_cancelled(talks: Talks):
