@@ -238,7 +238,12 @@ class Reducer:
     # Tools and permissions
 
     def _tool(self, envelope: Envelope, update: events.ToolCallUpdate) -> None:
-        self._state.turn_for(envelope).tool(update)
+        turn = self._state.turn_for(envelope)
+        if not (update.title or turn.has(update.id)):
+            # A command in the background, or a sub-agent, may go on after the turn that has begun it.
+            turn = next((each for each in reversed(self._state.turns.values()) if each.has(update.id)), turn)
+            self._state.touch(turn)
+        turn.tool(update)
 
     def _asked(self, envelope: Envelope, request: events.PermissionRequest) -> None:
         permission = self._state.turn_for(envelope).ask(request)

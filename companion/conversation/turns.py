@@ -181,6 +181,10 @@ class TurnBuilder:
         said.attachments += (attachment,)
         said.shown = None
 
+    def has(self, call: str) -> bool:
+        """Whether a tool call was made in it."""
+        return call in self._tools
+
     def tool(self, update: events.ToolCallUpdate) -> None:
         """Apply an update of a tool call."""
         tool = self._tools.get(update.id)

@@ -265,6 +265,32 @@ def test_other_things_that_are_shown():
     assert tool.text == "one\nfile:///l\nfile:///r\nUnsupported: image.\nUnsupported: terminal."
 
 
+def late(prompt: str, **fields: Any) -> Envelope:
+    return replace(update("tool_call_update", **fields), prompt=prompt)
+
+
+def test_news_of_a_call_is_told_in_the_turn_that_has_made_it():
+    conversation = told(
+        [
+            replace(update("tool_call", toolCallId="t", title="Build", status="in_progress"), prompt="one"),
+            event("turn_complete", "one"),
+            say("It builds", "two"),
+            late("two", toolCallId="t", status="completed"),
+            say(" on.", "two"),
+            late("two", toolCallId="new", status="pending"),
+            late("two", toolCallId="t", title="Another with this id"),
+            late("two", toolCallId="t", status="failed"),
+        ]
+    )
+    one, two = conversation.turns
+    assert [(item.title, item.status) for item in one.items if isinstance(item, Tool)] == [("Build", "completed")]
+    assert texts(two) == [("answer", "It builds on.")]
+    assert [(item.title, item.status) for item in two.items if isinstance(item, Tool)] == [
+        ("", "pending"),
+        ("Another with this id", "failed"),
+    ]
+
+
 def test_a_message_into_a_turn_is_one_of_its_own_and_waits_no_more():
     conversation = told(
         [
