@@ -162,6 +162,16 @@ def read(model: type[M], value: object) -> M | None:
         return None
 
 
+def part(model: type[Wire]) -> BeforeValidator:
+    """A part that counts as empty if it can't be read."""
+    return BeforeValidator(lambda value: read(model, value) or {})
+
+
+def parts(model: type[Wire]) -> BeforeValidator:
+    """The objects of a list that fit a model."""
+    return BeforeValidator(several(model))
+
+
 class _Offered(Wire):
     name: ShortText = ""
     description: ShortText = ""
@@ -189,18 +199,14 @@ class OfferedModels(Wire):
     """The models of a session."""
 
     current: Text = Field(default="", alias="currentModelId")
-    available: Annotated[
-        tuple[ModelChoice, ...], BeforeValidator(several(ModelChoice)), Field(alias="availableModels")
-    ] = ()
+    available: Annotated[tuple[ModelChoice, ...], parts(ModelChoice), Field(alias="availableModels")] = ()
 
 
 class OfferedModes(Wire):
     """The modes of a session."""
 
     current: Text = Field(default="", alias="currentModeId")
-    available: Annotated[
-        tuple[ModeChoice, ...], BeforeValidator(several(ModeChoice)), Field(alias="availableModes")
-    ] = ()
+    available: Annotated[tuple[ModeChoice, ...], parts(ModeChoice), Field(alias="availableModes")] = ()
 
 
 def choices_of(offered: Iterable[ModelChoice | ModeChoice | OptionValue]) -> tuple[Choice, ...]:

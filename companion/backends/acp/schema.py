@@ -24,6 +24,8 @@ from ..wire import (
     as_list,
     as_object,
     choices_of,
+    part,
+    parts,
     read,
     several,
     texts,
@@ -49,15 +51,6 @@ CAPABILITIES: Mapping[str, Any] = {
 def is_known(version: object) -> bool:
     """Whether an agent's answer is our version. Some say none, or say it as a text."""
     return version is None or (not isinstance(version, bool) and version in (VERSION, str(VERSION)))
-
-
-def _part(model: type[Wire]) -> BeforeValidator:
-    """A part that counts as empty if it can't be read."""
-    return BeforeValidator(lambda value: read(model, value) or {})
-
-
-def _list(model: type[Wire]) -> BeforeValidator:
-    return BeforeValidator(several(model))
 
 
 def _is_there(value: object) -> bool:
@@ -98,10 +91,10 @@ class _Auth(Wire):
 
 class _Abilities(Wire):
     load_session: Able = False
-    prompt_capabilities: Annotated[_Prompts, _part(_Prompts)] = _Prompts()
-    session_capabilities: Annotated[_Sessions, _part(_Sessions)] = _Sessions()
-    mcp_capabilities: Annotated[_Servers, _part(_Servers)] = _Servers()
-    auth: Annotated[_Auth, _part(_Auth)] = _Auth()
+    prompt_capabilities: Annotated[_Prompts, part(_Prompts)] = _Prompts()
+    session_capabilities: Annotated[_Sessions, part(_Sessions)] = _Sessions()
+    mcp_capabilities: Annotated[_Servers, part(_Servers)] = _Servers()
+    auth: Annotated[_Auth, part(_Auth)] = _Auth()
 
 
 class _Variable(Wire):
@@ -122,7 +115,7 @@ class AuthMethod(Wire):
     """What the agent's command gets in addition, for a login in a terminal."""
     env: Object = Field(default_factory=dict)
     """Variables that it gets then."""
-    vars: Annotated[tuple[_Variable, ...], _list(_Variable)] = ()
+    vars: Annotated[tuple[_Variable, ...], parts(_Variable)] = ()
     """The variables that the person has to set."""
     link: ShortText = ""
     """A page that gives what the variables need."""
@@ -133,13 +126,13 @@ class Initialized(Wire):
     """The answer to `initialize`."""
 
     protocol_version: Any = None
-    info: Annotated[_Info, _part(_Info), Field(alias="agentInfo")] = _Info()
+    info: Annotated[_Info, part(_Info), Field(alias="agentInfo")] = _Info()
     abilities: Annotated[
         _Abilities,
-        _part(_Abilities),
+        part(_Abilities),
         Field(alias="agentCapabilities"),
     ] = _Abilities()
-    auth_methods: Annotated[tuple[AuthMethod, ...], _list(AuthMethod)] = ()
+    auth_methods: Annotated[tuple[AuthMethod, ...], parts(AuthMethod)] = ()
     meta: Object = Field(default_factory=dict, alias="_meta")
 
 
@@ -166,15 +159,15 @@ class ConfigOption(Wire):
     values: Annotated[tuple[OptionValue, ...], BeforeValidator(_values), Field(alias="options")] = ()
 
 
-Options = Annotated[tuple[ConfigOption, ...], _list(ConfigOption)]
+Options = Annotated[tuple[ConfigOption, ...], parts(ConfigOption)]
 
 
 class Opened(Wire):
     """The answer to `session/new`, `session/load` and `session/resume`."""
 
     session_id: Text = ""
-    models: Annotated[OfferedModels, _part(OfferedModels)] = OfferedModels()
-    modes: Annotated[OfferedModes, _part(OfferedModes)] = OfferedModes()
+    models: Annotated[OfferedModels, part(OfferedModels)] = OfferedModels()
+    modes: Annotated[OfferedModes, part(OfferedModes)] = OfferedModes()
     options: Options = Field(default=(), alias="configOptions")
 
 
@@ -196,7 +189,7 @@ class ListedSession(Wire):
 class SessionList(Wire):
     """A page of a list of sessions."""
 
-    sessions: Annotated[tuple[ListedSession, ...], _list(ListedSession)] = ()
+    sessions: Annotated[tuple[ListedSession, ...], parts(ListedSession)] = ()
     next_cursor: Text = ""
 
 

@@ -24,6 +24,9 @@ from ..wire import (
     as_object,
     choices_of,
     objects,
+    part,
+    parts,
+    several,
     texts,
 )
 from .decoder import decode
@@ -155,14 +158,14 @@ class _Option(Wire):
 
     id: str
     current: Text = Field(default="", alias="currentValue")
-    options: tuple[OptionValue, ...] = ()
+    options: Annotated[tuple[OptionValue, ...], parts(OptionValue)] = ()
 
 
 class _State(Wire):
     """The models, the modes and the options of a session."""
 
-    models: OfferedModels = OfferedModels()
-    modes: OfferedModes = OfferedModes()
+    models: Annotated[OfferedModels, part(OfferedModels)] = OfferedModels()
+    modes: Annotated[OfferedModes, part(OfferedModes)] = OfferedModes()
     config_options: Objects = Field(default_factory=list[dict[str, Any]])
 
 
@@ -244,7 +247,7 @@ class _IndexedTurn(Wire):
 class _Index(Wire):
     snapshot: Text = ""
     start: int = 0
-    turns: tuple[_IndexedTurn, ...] = ()
+    turns: Annotated[tuple[_IndexedTurn, ...], parts(_IndexedTurn)] = ()
 
 
 def index(answer: Mapping[str, Any]) -> tuple[str, int, dict[str, str]]:
@@ -262,9 +265,9 @@ class Pending(Wire):
     originator_client_id: str | None = None
 
 
-def pending(answer: Mapping[str, Any]) -> list[Pending]:
+def pending(answer: Mapping[str, Any]) -> tuple[Pending, ...]:
     """The prompts that run or wait."""
-    return [read(Pending, each) for each in objects(answer.get("pendingPrompts"))]
+    return several(Pending)(answer.get("pendingPrompts"))
 
 
 class _Injected(Wire):
@@ -307,7 +310,7 @@ class Rewindable(Wire):
     prompt_id: str
     turn_index: int
     timestamp: Text = ""
-    diff_stats: _DiffStats = _DiffStats()
+    diff_stats: Annotated[_DiffStats, part(_DiffStats)] = _DiffStats()
 
     def point(self) -> RewindPoint:
         """As a chat knows it."""
@@ -320,8 +323,8 @@ class Rewindable(Wire):
 class RewoundFiles(Wire):
     """What came of a rewind: paths of files."""
 
-    files_changed: tuple[str, ...] = ()
-    files_failed: tuple[str, ...] = ()
+    files_changed: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
+    files_failed: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
 
 
 class _Stats(Wire):
@@ -361,7 +364,7 @@ class _Task(Wire):
 
 def tasks(answer: Mapping[str, Any]) -> tuple[Task, ...]:
     """The tasks of a session."""
-    return tuple(read(_Task, each).task() for each in objects(answer.get("tasks")))
+    return tuple(each.task() for each in several(_Task)(answer.get("tasks")))
 
 
 USUAL_INTERVAL = 5.0

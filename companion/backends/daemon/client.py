@@ -33,7 +33,7 @@ from ..agent import (
     SigningIn,
 )
 from ..updates import decode_update
-from ..wire import objects, texts
+from ..wire import objects, read, several, texts
 from . import answers
 from .address import Address
 from .errors import NotADaemonError, RefusedError, TroubleError, WorkspaceMismatchError, missing_feature
@@ -238,10 +238,10 @@ class DaemonAgent(Agent):
         if self.has(_ORGANIZED):
             asked["view"] = "organized"
         answer = await self.transport.json("GET", _listed(folder, "sessions", asked))
-        listed = [answers.read(SessionInfo, each) for each in objects(answer.get("sessions"))]
+        listed = several(SessionInfo)(answer.get("sessions"))
         following = answer.get("nextCursor")
         has_more = isinstance(following, str) and following != cursor
-        return SessionPage(tuple(listed), str(following) if has_more else "")
+        return SessionPage(listed, str(following) if has_more else "")
 
     async def search_sessions(self, folder: str, words: str) -> list[FoundSession]:
         """The sessions of a folder in which somebody has said something.
@@ -252,9 +252,9 @@ class DaemonAgent(Agent):
         asked = {"q": words[:MOST_WORDS], "maxResults": str(SESSION_PAGE)}
         answer = await self.transport.json("GET", _listed(folder, "sessions/search", asked), limit=SEARCH_LIMIT)
         return [
-            FoundSession(answers.read(SessionInfo, found), str(each.get("snippet") or ""))
+            FoundSession(found, str(each.get("snippet") or ""))
             for each in objects(answer.get("results"))
-            for found in objects([each.get("session")])
+            if (found := read(SessionInfo, each.get("session")))
         ]
 
     async def rename_session(self, session: AgentSession, title: str) -> None:
@@ -421,7 +421,7 @@ class DaemonAgent(Agent):
         """The prompts that a session can be rewound to, the oldest first."""
         self._need("session_rewind")
         answer = await self.transport.json("GET", _path(session, "rewind/snapshots"), session=session)
-        return [answers.read(answers.Rewindable, each).point() for each in objects(answer.get("snapshots"))]
+        return [each.point() for each in several(answers.Rewindable)(answer.get("snapshots"))]
 
     async def rewind(self, session: AgentSession, point: str, *, undo_files: bool) -> Rewinding:
         """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from companion.backends.agent import SessionPage
-from companion.backends.daemon import errors, transport
+from companion.backends.daemon import answers, errors, transport
 from companion.backends.daemon.client import DaemonAgent
 from companion.chats import prompt
 from companion.conversation import failures
@@ -347,3 +347,42 @@ async def test_a_number_that_is_none_costs_no_task(daemon: FakeDaemon, number: o
         assert client.can("tasks")
         [found] = await client.tasks(SESSION)
     assert (found.id, found.began, found.tokens) == ("a", 0, 0)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"models": []},
+        {"models": {"availableModels": [{"modelId": 3}]}, "modes": "plan"},
+        {"configOptions": [{"id": "reasoning_effort", "options": [{"name": "no value"}]}]},
+        {"configOptions": [{"id": "reasoning_effort", "options": {}}]},
+    ],
+)
+def test_what_can_be_switched_is_what_can_be_read(odd: dict[str, Any]):
+    state = {"modes": {"currentModeId": "plan"}, "models": {"currentModelId": "m"}}
+    found = answers.choices({"state": {**state, **odd}})
+    assert (found.model, found.mode) == ("" if "models" in odd else "m", "" if "modes" in odd else "plan")
+    assert (found.models, found.modes, found.efforts) == ((), (), ())
+
+
+async def test_an_odd_item_of_a_list_costs_no_other(daemon: FakeDaemon):
+    daemon.capabilities("/w", features=[*FEATURES, "session_rewind", "session_tasks"])
+    session, task = {"sessionId": "a"}, {"id": "a", "kind": "shell"}
+    daemon.routes |= {
+        "GET /workspace/%2Fw/sessions": (200, {"sessions": [{**session, "clientCount": "2x"}, session]}),
+        "GET /workspace/%2Fw/sessions/search": (200, {"results": [{"session": {}}, {"session": session}]}),
+        "GET /session/s/pending-prompts": (200, {"pendingPrompts": [{}, {"promptId": "a"}]}),
+        "GET /session/s/tasks": (200, {"tasks": [{"id": 1}, task]}),
+        "GET /session/s/rewind/snapshots": (200, {"snapshots": [{}, {"promptId": "a", "turnIndex": 0}]}),
+        "POST /session/s/rewind": (200, {"filesChanged": ["a", 1], "filesFailed": {}}),
+    }
+    async with DaemonAgent(daemon.address) as client:
+        await client.connect("/w")
+        assert [each.id for each in (await client.list_sessions("/w")).sessions] == ["a"]
+        assert [each.session.id for each in await client.search_sessions("/w", "x")] == ["a"]
+        assert [each.id for each, _ in await client.queue(SESSION)] == ["a"]
+        assert [each.id for each in await client.tasks(SESSION)] == ["a"]
+        assert [each.id for each in await client.rewind_points(SESSION)] == ["a"]
+        rewound = await client.rewind(SESSION, "a", undo_files=True)
+        assert (rewound.changed, rewound.failed) == (("a",), ())
+    assert answers.index({"turns": ["odd", {"promptId": "p", "turnId": "t"}], "start": 1}) == ("", 1, {"p": "t"})
