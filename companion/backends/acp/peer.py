@@ -38,10 +38,12 @@ _HAS_OWN_CANCEL = "session/prompt"
 """`session/cancel` ends it; and after a reload the next instance waits for its answer."""
 _CANCELLABLE = {"session/request_permission", "elicitation/create", "terminal/wait_for_exit"}
 """The requests of an agent that change nothing while they wait. The others are answered, as the protocol allows."""
-_ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[\w-]{1,64}")')
 _HEAD = 64 * 1024
 """Bytes of a message that is not read in which its id and its method are looked for."""
-_METHOD = re.compile(rb'"method"\s*:\s*"')
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"?|[][{}]', re.DOTALL)
+"""A text of a message, the last one perhaps cut, or a bracket."""
+_VALUE = re.compile(rb'\s*:\s*(0|[1-9]\d{0,14}|"[ !#-\[\]-~]{1,200}")\s*[,}]')
+"""An id or the name of a method, after its field's name."""
 
 Params = Mapping[str, Any]
 
@@ -280,19 +282,36 @@ class Peer:
     def _refuse_unread(self, line: bytes, junk: str, why: str) -> None:
         """Say what can be said about a message that is not read; of a long one perhaps only the head is here."""
         self._on_junk(junk)
-        head = line[:_HEAD]
-        if found := _ID.search(head):
-            number = json.loads(found[1])
-            if _METHOD.search(head):
-                self._refuse(number, METHOD_NOT_FOUND, f"the message was not read: {why}")
-            elif (call := self._waiting.get(number)) and not call.answer.done():
-                call.answer.set_exception(AnswerError(self.agent, 0, f"its answer was not read: {why}"))
+        fields = _own_fields(line)
+        if (number := fields.get(b'"id"')) is None:
+            return
+        if b'"method"' in fields:
+            self._refuse(number, METHOD_NOT_FOUND, f"the message was not read: {why}")
+        elif (call := self._waiting.get(number)) and not call.answer.done():
+            call.answer.set_exception(AnswerError(self.agent, 0, f"its answer was not read: {why}"))
 
     def _refuse(self, number: object, code: int, message: str) -> None:
         self._send({"id": number, "error": {"code": code, "message": message}})
 
     def _send(self, message: dict[str, Any]) -> None:
         self._write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+
+def _own_fields(line: bytes) -> dict[bytes, Any]:
+    """The numbers and short texts among the fields of a message itself, as far as its head tells them."""
+    fields: dict[bytes, Any] = {}
+    depth = 0
+    for token in _TOKEN.finditer(line, 0, _HEAD):
+        match token[0]:
+            case b"{" | b"[":
+                depth += 1
+            case b"}" | b"]":
+                depth -= 1
+            case name if depth == 1 and (value := _VALUE.match(line, token.end())):
+                fields[name] = json.loads(value[1])
+            case _:
+                pass
+    return fields
 
 
 def _nothing(_name: str) -> None:

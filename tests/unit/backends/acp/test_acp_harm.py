@@ -15,6 +15,7 @@ from companion.backends.acp.errors import (
     VersionError,
 )
 from companion.backends.acp.peer import Params, Peer
+from companion.backends.acp.process import TooLong
 from companion.backends.acp.stream import MAX_WAITING, Events
 from companion.backends.agent import AgentSession
 from companion.backends.wire import MOST_ITEMS, MOST_PARTS, bounded
@@ -321,6 +322,25 @@ def session_prompt(params):
     async with talks(script) as talk:
         turn = await talk.done(await talk.ask("Hello"))
         assert (said(turn, "user"), said(turn)) == ("Hello", "Ours.")
+
+
+@pytest.mark.parametrize(
+    ("head", "refused"),
+    [
+        ('{"id": 7, "method": "x", "params": {"id": 1', [7]),
+        ('{"method": "x", "params": {"id": 1, "text": "', []),
+        ('{"method": "x", "params": [{"a": "{\\"id\\": 1, "}, {"id": 1}], "id": "a-7", "b": {', ["a-7"]),
+        ('{"method": "x", "params": "an \\"id\\": 1, "', []),
+        ('{"params": {"method": "x"}, "id": 7, "result": {"a": "method"', []),
+        ('{"method": "x", "id": 123', []),
+        ('{"method": "x", "id": 012, "id": "\x01", "id": "ä", "id": "\\n", "id": -1, ', []),
+    ],
+)
+async def test_a_message_that_is_too_long_is_refused_by_its_own_id(head: str, refused: list[object]):
+    sent: list[bytes] = []
+    peer = Peer("Agent", sent.append, as_answered, lambda *_: None, lambda _: None)
+    peer.receive(TooLong(head.encode()))
+    assert [json.loads(line)["id"] for line in sent] == refused
 
 
 @pytest.mark.parametrize("kind", ["request", "notification", "answer"])
