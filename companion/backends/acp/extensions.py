@@ -94,8 +94,7 @@ class TerminalNews(NamedTuple):
 
     terminal: str
     text: str = ""
-    is_whole: bool = False
-    """Whether the text is all that was printed, rather than what has come since."""
+    """What has come since."""
     has_ended: bool = False
 
 

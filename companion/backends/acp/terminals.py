@@ -41,8 +41,8 @@ class AgentTerminals:
         if (news := extensions.terminal_news(update)) is None:
             return False
         known = self._printed.pop(news.terminal, Printed("", is_cut=False, is_running=True))
-        text = news.text if news.is_whole else known.text + news.text
-        is_cut = (known.is_cut and not news.is_whole) or len(text) > MAX_SHOWN
+        text = known.text + news.text
+        is_cut = known.is_cut or len(text) > MAX_SHOWN
         self._printed[news.terminal] = Printed(text[-MAX_SHOWN:], is_cut, known.is_running and not news.has_ended)
         while len(self._printed) > MAX_KEPT:
             del self._printed[next(iter(self._printed))]
