@@ -25,6 +25,7 @@ from .wire import (
     ShortText,
     Text,
     Wire,
+    as_id,
     as_list,
     as_object,
     as_text,
@@ -166,11 +167,11 @@ def _arguments(value: object) -> dict[str, Any]:
 
 class _ToolMeta(Wire):
     tool_name: Text = ""
-    parent_tool_call_id: str | None = None
+    parent_tool_call_id: Annotated[str | None, BeforeValidator(as_id)] = None
 
 
 class _ToolCall(Wire):
-    tool_call_id: str
+    tool_call_id: Annotated[str, BeforeValidator(as_id)]
     name: ShortText = ""
     title: Text = ""
     kind: Text = ""
@@ -222,7 +223,7 @@ class _ChunkMeta(Wire):
     prompt_id: str | None = None
     record_id: str | None = Field(default=None, alias="qwen.session.recordId")
     usage: Object = Field(default_factory=dict)
-    parent_tool_call_id: str | None = None
+    parent_tool_call_id: Annotated[str | None, BeforeValidator(as_id)] = None
     is_discrete: bool = Field(default=False, alias="qwenDiscreteMessage")
     """Whether the piece is a message of its own, in the middle of what streams."""
     source: Text = ""

@@ -63,6 +63,11 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def as_id(value: object) -> str | None:
+    """An id as a text, since some agents tell numbers; None where there is anything else."""
+    return str(value) if type(value) is int and abs(value) <= MOST else value if isinstance(value, str) else None
+
+
 def one_line(text: str, most: int) -> str:
     """A text for a person, on one line: without control characters, nor what turns or hides the text, and cut."""
     line = " ".join(_UNSEEN.sub(" ", text[: 4 * most]).split())

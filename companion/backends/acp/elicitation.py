@@ -17,7 +17,7 @@ from ...conversation.failures import ChatError
 from ...conversation.forms import FieldKind, Form, FormChoice, FormField, Value, Values, is_finite
 from ...conversation.snapshot import PermissionOption
 from ...web import host_of
-from ..wire import as_list, as_object, objects, texts
+from ..wire import as_id, as_list, as_object, objects, texts
 
 ACCEPT, DECLINE = "accept", "decline"
 CANCELLED: Mapping[str, Any] = {"action": "cancel"}
@@ -61,9 +61,8 @@ class FormError(ChatError):
 
 def decode_elicitation(params: Mapping[str, Any]) -> Elicitation | str:
     """Decode a request; what can't be asked is a text that says what it is."""
-    message, tool_call = params.get("message"), params.get("toolCallId")
-    words = message if isinstance(message, str) else ""
-    about = tool_call if isinstance(tool_call, str) else ""
+    words = _text(params, "message")
+    about = as_id(params.get("toolCallId")) or ""
     match params.get("mode", "form"):
         case "form":
             return Elicitation(words, _form(as_object(params.get("requestedSchema"))), about)

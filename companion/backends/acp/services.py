@@ -67,7 +67,7 @@ class Questions:
             self._publish(request)
             return _NOT_ALLOWED
         option, answers = await self._answer(request, _Asked())
-        outcome = {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}
+        outcome = {"outcome": "cancelled"} if option is None else {"outcome": "selected", "optionId": option}
         return {"outcome": outcome, **({"answers": dict(answers)} if answers else {})}
 
     async def elicit(self, elicitation: Elicitation, *, knows_call: bool) -> Mapping[str, Any]:
@@ -131,7 +131,7 @@ class Questions:
             option, answers = await asked.future
         finally:
             del self._asked[request.id]
-            self._publish(events.PermissionResolved(request.id, is_selected=bool(option), option=option))
+            self._publish(events.PermissionResolved(request.id, is_selected=option is not None, option=option))
         return option, answers
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..updates import MAX_TITLE
-from ..wire import MOST_SHORT, as_object, as_text, objects, one_line
+from ..wire import MOST_SHORT, as_id, as_object, as_text, objects, one_line
 
 MAX_SUBAGENTS = 200
 """Sub-agents of one session; what further ones do is not shown."""
@@ -98,8 +98,8 @@ class Subagents:
         return self._of(child, self._named(child, told))
 
     def _named(self, child: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        identifier = fields.get("toolCallId")
-        return {**fields, "toolCallId": f"{_call(child)} {identifier}"} if isinstance(identifier, str) else fields
+        identifier = as_id(fields.get("toolCallId"))
+        return fields if identifier is None else {**fields, "toolCallId": f"{_call(child)} {identifier}"}
 
     def _of(self, teller: str, update: Mapping[str, Any]) -> Mapping[str, Any]:
         if teller not in self.parents:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...provenance.calls import replaced_by
 from ...review.source_text import SourceText
-from ..wire import as_line, as_list, as_object, objects
+from ..wire import as_id, as_line, as_list, as_object, objects
 
 MAX_KEPT = 500
 """Tool calls that are remembered. An agent tells of the older ones no more."""
@@ -39,8 +39,7 @@ class ToolCalls:
 
         An object without an id is returned as it came. What was told in another turn is forgotten.
         """
-        identifier = update.get("toolCallId")
-        if not isinstance(identifier, str):
+        if (identifier := as_id(update.get("toolCallId"))) is None:
             return dict(update)
         self._begin(turn)
         if update.get("sessionUpdate") == "tool_call" and not is_over(update):
@@ -62,8 +61,7 @@ class ToolCalls:
         “… (told before)”. Content without a diff comes after the diffs that the call had; those of a call with another
         kind or another argument are left out.
         """
-        identifier = call.get("toolCallId")
-        if not isinstance(identifier, str):
+        if (identifier := as_id(call.get("toolCallId"))) is None:
             return dict(call)
         self._begin(turn)
         self._renew(identifier)

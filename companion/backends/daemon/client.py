@@ -334,7 +334,7 @@ class DaemonAgent(Agent):
         Raises:
             AlreadyAnsweredError: it is settled: somebody was faster.
         """
-        outcome = {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}
+        outcome = {"outcome": "cancelled"} if option is None else {"outcome": "selected", "optionId": option}
         body: dict[str, Any] = {"outcome": outcome}
         if answers:
             body["answers"] = dict(answers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,25 @@ def session_prompt(params):
         assert (asked.diffs, asked.input) == ((), {"file_path": "secrets.txt"})
         await talk.vote(asked, "reject_once")
         await talk.done(key)
+
+
+@pytest.mark.parametrize(("identifier", "option"), [("7", "yes"), ("'7'", "")], ids=["a number", "an empty option"])
+async def test_a_question_with_odd_ids_is_asked_and_answered(talks: Talks, identifier: str, option: str):
+    script = f"""
+def session_prompt(params):
+    update(sessionUpdate="tool_call", toolCallId={identifier}, title="Run ls", kind="execute", status="pending")
+    options = [{{"optionId": "{option}", "name": "Allow", "kind": "allow_once"}}]
+    answer = ask("session/request_permission", toolCall={{"toolCallId": {identifier}}}, options=options)
+    say(json.dumps(answer))
+    return {{"stopReason": "end_turn"}}
+"""
+    async with talks(script) as talk:
+        key = await talk.ask("x")
+        await talk.vote(await talk.asked(), "allow_once")
+        turn = await talk.done(key)
+        assert json.loads(said(turn)) == {"outcome": {"outcome": "selected", "optionId": option}}
+        [tool] = tools(turn)
+        assert (tool.id, tool.title, [each.state for each in tool.permissions]) == ("7", "Run ls", ["selected"])
 
 
 async def test_an_update_with_odd_fields_ends_neither_the_turn_nor_the_agent(talks: Talks):
