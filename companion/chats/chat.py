@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate
 from typing import Any, Protocol
 
@@ -17,13 +18,14 @@ from ..agents import AgentCommand
 from ..backends.agent import Agent, AgentSession
 from ..backends.connector import Connector, Daemons
 from ..backends.port import OfferedServer, Surroundings
+from ..background import answered
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
 from ..conversation.failures import AlreadyAnsweredError, ChatError, NotConnectedError
 from ..conversation.snapshot import ConnectionStatus, Item, Message, Snapshot, Status, Turn
 from ..exclusion import Told
 from ..ids import ChatId, WindowId
-from ..platforms.files import real_folder
+from ..platforms.files import HangingError, real_folder
 from ..provenance.calls import ToldTurn, calls_of
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
@@ -504,6 +506,8 @@ def _name(agent: AgentCommand | None) -> str:
     return agent.name if agent else ""
 
 
+FOLDER_LIMIT = 5.0
+"""Seconds to look at a folder of the window that an agent is to get."""
 REACH_LIMIT = 10.0
 """Seconds that a question to the daemon waits for the connection."""
 BUSY = "A turn runs: wait until it ends, or cancel it first."
@@ -575,10 +579,19 @@ class ChatWindow:
         settings, told, folders = self.settings, self.told(), self._registry.windows.folders_of(self.id)
         if not settings.agents_all_folders:
             folders = ()
-        allowed = await asyncio.to_thread(
-            lambda: tuple(real_folder(each) for each in folders if not told.is_excluded(each, folders))
-        )
-        return Surroundings(allowed, settings.agents_mcp_servers)
+
+        def look(folder: str) -> str:
+            return "" if told.is_excluded(folder, folders) else real_folder(folder)
+
+        async def found(folder: str) -> str:
+            try:
+                return await answered(folder, partial(look, folder), FOLDER_LIMIT)
+            except HangingError as error:
+                self.screen.messenger.say(f"{error}. The agent does not get it.", self.id)
+                return ""
+
+        allowed = await asyncio.gather(*map(found, folders))
+        return Surroundings(tuple(filter(None, allowed)), settings.agents_mcp_servers)
 
     def admit(self, agent: str) -> OfferedServer | None:
         """Offer the window's MCP server to an agent, if the person wants that; with a token of its own."""

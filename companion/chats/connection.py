@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..agents import AgentCommand
+from ..agents import DAEMON_AGENT, AgentCommand
 from ..backends.agent import Agent, AgentSession, EventStream
 from ..backends.connector import Connector
 from ..backends.port import Workplace
@@ -310,8 +310,9 @@ class CalledOffError(ChatError):
     remedy = "Reconnect to start it."
     final = True
 
-    def __init__(self, agent: str) -> None:
-        super().__init__(f"The start of {agent} was cancelled.")
+    def __init__(self, connector: Connector) -> None:
+        name = connector.agent.name if connector.agent else DAEMON_AGENT
+        super().__init__(f"The start of {name} was cancelled.")
 
 
 class ChatConnection:
@@ -336,8 +337,8 @@ class ChatConnection:
         self._unsigned: Agent | None = None
         """The client that waits until the person has signed in."""
         self._is_signed_in = False
-        self._starting: asyncio.Task[tuple[Agent, str]] | None = None
-        """The start of an agent."""
+        self._opening: asyncio.Task[Any] | None = None
+        """What starts an agent, opens its session or loads that, and then reads it."""
         self._is_called_off = False
         self._again = asyncio.Event()
         self._news = asyncio.Event()
@@ -418,12 +419,12 @@ class ChatConnection:
         return client
 
     def call_off(self) -> bool:
-        """End the start of an agent. Returns False if none is being started."""
-        if self._starting is None or self._starting.done():
+        """End the start of an agent, with that of its session. Returns False if none is being started."""
+        if self._opening is None or not self.conversation.status.connection.can_be_cancelled:
             return False
         if not self._is_called_off:  # another cancel would cut short how the program is ended
             self._is_called_off = True
-            self._starting.cancel()
+            self._opening.cancel()
         return True
 
     def signed_in(self) -> None:
@@ -467,6 +468,9 @@ class ChatConnection:
                     client, attachment = await self._join(attachment, conversation, backoff)
                     await self._read_until_again(client, attachment, conversation, backoff)
                     wait = 0
+                except CalledOffError as error:
+                    attachment, wait = await self._drop(attachment), None
+                    tell(error, wait, conversation)
                 except StaleError:
                     wait = backoff.next()
                 except SessionEndedError as end:
@@ -519,6 +523,33 @@ class ChatConnection:
             attachment = await self._continued(agent, left, conversation) or attachment
             if attachment and attachment.client:
                 return attachment.client, attachment
+        client, self._attachment = await self._unless_called_off(self._opened(attachment, conversation))
+        backoff.reset()
+        return client, self._attachment
+
+    async def _unless_called_off(
+        self, opening: Coroutine[Any, Any, tuple[Agent, AttachedSession]]
+    ) -> tuple[Agent, AttachedSession]:
+        task = self._opening = asyncio.create_task(opening)
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            if not self._is_called_off:
+                task.cancel()
+            await asyncio.wait([task])
+            if not task.cancelled() and not task.exception():
+                await task.result()[0].close()
+            raise
+        finally:
+            self._opening, self._is_called_off = None, False
+        if task.cancelled():
+            raise CalledOffError(self._connector)
+        return task.result()
+
+    async def _opened(
+        self, attachment: AttachedSession | None, conversation: Conversation
+    ) -> tuple[Agent, AttachedSession]:
+        """The client, with the session if that is still there, else with one that it opens."""
         client, folder = await self._client(conversation)
         try:
             if attachment is None or not self.session:
@@ -534,8 +565,6 @@ class ChatConnection:
                 await client.close()
             raise
         attachment.client = client
-        self._attachment = attachment
-        backoff.reset()
         return client, attachment
 
     async def _client(self, conversation: Conversation) -> tuple[Agent, str]:
@@ -546,21 +575,7 @@ class ChatConnection:
         if self._unsigned:
             client, self._unsigned = self._unsigned, None
             return client, self._connector.locality.folder
-        starting = self._starting = asyncio.create_task(self._connector.start_agent(agent, conversation))
-        try:
-            await asyncio.wait([starting])
-        except asyncio.CancelledError:
-            self.call_off()
-            await asyncio.wait([starting])
-            if not starting.cancelled() and not starting.exception():
-                await starting.result()[0].close()
-            raise
-        finally:
-            self._starting = None
-            self._is_called_off = False
-        if starting.cancelled():
-            raise CalledOffError(agent.name)
-        return starting.result()
+        return await self._connector.start_agent(agent, conversation)
 
     async def _continued(
         self, agent: AgentCommand, left: Mapping[str, Any], conversation: Conversation
@@ -632,16 +647,19 @@ class ChatConnection:
         self, client: Agent, attachment: AttachedSession, conversation: Conversation, backoff: Backoff
     ) -> None:
         """Read a session until somebody wants to start over. Everything else that ends it is raised."""
-        reading = asyncio.create_task(read(client, attachment, conversation, backoff, self.chosen))
+        reading = self._opening = asyncio.create_task(read(client, attachment, conversation, backoff, self.chosen))
         again = asyncio.create_task(self._again.wait())
         try:
             await asyncio.wait((reading, again), return_when=asyncio.FIRST_COMPLETED)
+            if reading.cancelled():
+                raise CalledOffError(self._connector)
             if reading.done():
                 await reading
         except (StaleError, SessionEndedError):
             attachment.is_stale = True
             raise
         finally:
+            self._opening, self._is_called_off = None, False
             reading.cancel()
             again.cancel()
             await asyncio.wait((reading, again))
