@@ -117,7 +117,10 @@ class OwnView:
 
 
 class _Writer:
-    """Writes files on a thread of its own; of several contents of one file the latest."""
+    """Writes files on a thread of its own; of several contents of one file the latest.
+
+    What the disk refuses is tried again with the next file, and at the end.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -129,9 +132,7 @@ class _Writer:
         """Write a file soon; None removes it."""
         with self._lock:
             self._due[path] = content
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="own-views", daemon=True)
-                self._thread.start()
+            self._begin()
 
     def due(self, path: str) -> Mapping[str, Any] | None:
         """What is still to be written to a file."""
@@ -140,28 +141,44 @@ class _Writer:
 
     def finish(self) -> None:
         """Write what is due now, and wait for that."""
-        thread = self._thread
+        with self._lock:
+            thread = self._begin() if self._due else None
         if thread is not None:
             self._hurry.set()
             thread.join(LAST_LIMIT)
             self._hurry.clear()
 
+    def _begin(self) -> threading.Thread:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="own-views", daemon=True)
+            self._thread.start()
+        return self._thread
+
     def _run(self) -> None:
+        refused: dict[str, Mapping[str, Any] | None] = {}
         while True:
             self._hurry.wait(DELAY)
             with self._lock:
                 due = dict(self._due)
-                if not due:
+                if all(path in refused and one is refused[path] for path, one in due.items()):
                     self._thread = None
                     return
-            for path, content in due.items():
-                try:
-                    _write(path, content)
-                except (OSError, ValueError) as error:
-                    logger.warning("What is kept of a view or a window could not be written: %s", error)
+            refused = {path: content for path, content in due.items() if not _is_written(path, content)}
             with self._lock:
                 # Only now: whoever asks meanwhile gets what is being written.
-                self._due = {path: one for path, one in self._due.items() if one is not due.get(path)}
+                for path, content in due.items():
+                    if path not in refused and self._due[path] is content:
+                        del self._due[path]
+
+
+def _is_written(path: str, content: Mapping[str, Any] | None) -> bool:
+    """Write a file. Returns False if the disk refuses it, which may take it later."""
+    try:
+        _write(path, content)
+    except (OSError, ValueError) as error:
+        logger.warning("What is kept of a view or a window could not be written: %s", error)
+        return not isinstance(error, OSError)
+    return True
 
 
 def _write(path: str, content: Mapping[str, Any] | None) -> None:

@@ -368,10 +368,32 @@ class TestOwnViews(ChatCase):
         views().leave()
         self.view.set_read_only(False)
         self.view.run_command("append", {"characters": "; rm -rf ~"})
+        before = set(self.window.views())
         self.adapter.events.restored(self.window)
         self.adapter.chats.adopt_visible()
         yield from self.told("open")
         self.assertEqual(self.adapter.chats.of(self.window).text.prompt, "mine")
+        # It may be the person's all the same.
+        yield lambda: set(self.window.views()) - before
+        [kept] = set(self.window.views()) - before
+        self.assertEqual((text_of(kept), kept.is_scratch()), ("mine; rm -rf ~", False))
+        kept.set_scratch(True)
+
+    def test_a_draft_that_the_disk_has_refused_is_written_at_the_end(self) -> Steps:
+        self.show(self.message("Hello"))
+        self.type("old")
+        yield lambda: views()._writer._thread is None
+        full = OSError(28, "No space left on device")
+        with patch.object(loaded("sublime_text.own_views"), "write_private", side_effect=full) as write:
+            self.type(" and new")
+            yield lambda: write.called
+            yield lambda: views()._writer._thread is None
+        self.adapter.chats.close_all()
+        views().leave()
+        self.adapter.events.restored(self.window)
+        self.adapter.chats.adopt_visible()
+        yield from self.told("open")
+        self.assertEqual(self.adapter.chats.of(self.window).text.prompt, "old and new")
 
     def test_a_record_with_damaged_values_is_a_chat_all_the_same(self) -> Steps:
         self.show(self.message("Hello"))

@@ -41,6 +41,7 @@ MOVES_LATER = (
     "{agent} goes on working for the window that the chat came from. The chat moves here once the turn is over."
 )
 ENDED_WITH_WINDOW = "{agent} was ended before it was done, since the window that the chat came from has closed."
+OTHER_TEXT = "The tab of a chat had other text than the prompt that was kept, so that text has a tab of its own."
 
 
 class ChatViews:
@@ -333,6 +334,8 @@ class ChatViews:
             lambda: self.redraw(chat),
         )
         self._chats[chat.id] = chat
+        if replaced := chat.text.replaced:
+            self._messenger.keep_text(WindowId(window.id()), "Prompt", replaced, OTHER_TEXT)
         for draft in drafts:
             chat.take_back(draft)
         self.redraw(chat)

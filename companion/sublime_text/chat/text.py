@@ -133,6 +133,8 @@ class ChatText:
         self._damaged = damaged
         self.is_editing = False
         """Whether a change is ours, not the person's."""
+        self.replaced = ""
+        """What stood in a restored tab in place of the prompt, if that is not a part of it."""
         self._restore_prompt()
         self.undo = UndoHistory(self.prompt)
         self._count = view.change_count()
@@ -248,7 +250,8 @@ class ChatText:
         """A tab that the editor has restored may be anybody's text: only what was typed here is the person's."""
         own = VIEWS.of(self.view)
         draft: object = own.get(DRAFT) if own else None
-        if isinstance(draft, str) and draft != self.prompt:
+        if isinstance(draft, str) and draft != (other := self.prompt):
+            self.replaced = "" if other.strip() in draft else other
             self.edit([(self.length, self.view.size(), draft)])
         self._keep_prompt()
 
