@@ -468,9 +468,6 @@ class ChatConnection:
                     client, attachment = await self._join(attachment, conversation, backoff)
                     await self._read_until_again(client, attachment, conversation, backoff)
                     wait = 0
-                except CalledOffError as error:
-                    attachment, wait = await self._drop(attachment), None
-                    tell(error, wait, conversation)
                 except StaleError:
                     wait = backoff.next()
                 except SessionEndedError as end:
@@ -478,7 +475,7 @@ class ChatConnection:
                     conversation.set_connection(ConnectionStatus("ended", str(end)))
                     wait = None
                 except ChatError as error:
-                    self._keep_unsigned(error, attachment)
+                    attachment = await self._broken_off(error, attachment, conversation)
                     wait = after(error, attachment, conversation, backoff)
                 except Exception as error:
                     logger.exception("The chat could not be read")
@@ -616,9 +613,15 @@ class ChatConnection:
             else:
                 await client.close()
 
-    def _keep_unsigned(self, error: ChatError, attachment: AttachedSession | None) -> None:
+    async def _broken_off(
+        self, error: ChatError, attachment: AttachedSession | None, conversation: Conversation
+    ) -> AttachedSession | None:
+        """What is left of a session that can't be read on."""
+        if self._connector.agent:
+            conversation.interrupt()  # what ran has ended with its process
         if error.wants_sign_in and attachment and attachment.client and attachment.client.can("authentication"):
             self._unsigned, attachment.client = attachment.client, None
+        return await self._drop(attachment) if isinstance(error, CalledOffError) else attachment
 
     async def _close_unsigned(self) -> None:
         client, self._unsigned = self._unsigned, None

@@ -12,6 +12,7 @@ import pytest
 
 from companion.agents import AgentCommand
 from companion.backends.acp.client import AcpAgent
+from companion.backends.acp.files import Files
 from companion.chats.transcript.render import Render
 from tests.agent_talk import scripted, until
 
@@ -97,3 +98,33 @@ async def test_a_prompt_that_waits_for_its_turn_comes_back_while_the_screen_is_b
         room.chats.begin(CHAT)
     await until(lambda: returned(room) == ["queued"])
     is_free.set()
+
+
+@pytest.mark.parametrize("how", ["does not end its turn", "can not be started again"])
+async def test_no_turn_runs_in_a_chat_that_has_lost_its_agent(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    script = f"""
+import pathlib
+begun = pathlib.Path({str(tmp_path / "begun")!r})
+if begun.exists(): sys.exit(3)
+def session_prompt(params):
+    begun.touch(); say("working"); time.sleep(100)
+"""
+    monkeypatch.setattr("companion.backends.acp.prompts.CANCEL_LIMIT", 0.05)
+    settle = Files.settle_all
+
+    async def slow(self: Files) -> None:
+        await asyncio.sleep(0.2)
+        await settle(self)
+
+    monkeypatch.setattr(Files, "settle_all", slow)
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        room.say("first")
+        await room.shows("working")
+        if how == "does not end its turn":
+            room.chats.cancel(CHAT)
+        else:
+            room.chats.reconnect(CHAT)
+        await room.state("lost")
+        assert (room.render.status.running, room.render.status.last) == (None, "interrupted")
