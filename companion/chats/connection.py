@@ -19,7 +19,7 @@ from ..backends.agent import Agent, AgentSession, EventStream
 from ..backends.connector import Connector
 from ..backends.port import Workplace
 from ..conversation import events
-from ..conversation.conversation import Conversation
+from ..conversation.conversation import START, Conversation
 from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError, StreamLostError
 from ..conversation.snapshot import Choices, ConnectionStatus, Locality, Snapshot, Status
 from .chosen import Chosen, option_kind
@@ -448,7 +448,8 @@ class ChatConnection:
         self._news = asyncio.Event()
         if self._attachment:
             self._connector.daemons.own_clients.add(self._attachment.session.client_id)
-            if snapshot.order:
+            # A notice before any prompt is nothing to resume.
+            if snapshot.order and snapshot.order[-1] != START:
                 self.session = self._attachment.session.id
         is_away = snapshot.status.connection.state in {"waiting", "lost"}
         if is_away and self.has_client and self._connector.has_moved:

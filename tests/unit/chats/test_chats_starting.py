@@ -89,3 +89,19 @@ def session_new(params):
         await room.shows(f"It has {real_folder(str(other))}")
         assert room.editor.said == [("/net/dead is on a disk that does not answer. The agent does not get it.", 1)]
     is_over.set()
+
+
+async def test_a_session_in_which_only_a_notice_was_shown_is_not_taken_up_again(project: Path, tmp_path: Path) -> None:
+    script = """
+def session_new(params):
+    raw(b"a line of chatter\\n")
+    return {"sessionId": "s"}
+def session_load(params):
+    raise Failure(-32002, "no such session")
+"""
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        await room.shows("Unsupported")
+        room.chats.reconnect(CHAT)
+        room.say("Hello")
+        await room.shows("You said: Hello")
+        await until(lambda: room.render.session == "s")
