@@ -21,8 +21,8 @@ LATEST = 50
 """Commits that are listed."""
 _SETTINGS = ("core.commitGraph=false",)
 _LINE = re.compile(r"([0-9a-f]{40}) (\d{1,12}) (.*)")
-_LONGEST = 200
-"""Characters of a subject."""
+_SUBJECT = "%<(200,trunc)%s"
+"""The beginning of a subject, padded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ class Commits:
         for how in (f"--max-count={LATEST}", "--no-walk"):
             try:
                 printed = self._git.run(
-                    "rev-list", how, "--format=%H %ct %s", head, "--", lent=lent, settings=_SETTINGS
+                    "rev-list", how, f"--format=%H %ct {_SUBJECT}", head, "--", lent=lent, settings=_SETTINGS
                 )
             except GitStoppedError:
                 raise
             except GitError:
                 continue
             lines = map(_LINE.fullmatch, printed.decode("utf-8", "replace").split("\n"))
-            return [Commit(line[1], float(line[2]), line[3][:_LONGEST]) for line in lines if line]
+            return [Commit(line[1], float(line[2]), line[3].rstrip(" ")) for line in lines if line]
         return []
 
     def commit_of(self, found: Repository, name: str) -> str:

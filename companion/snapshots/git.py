@@ -3,8 +3,8 @@
 A project's `.git/config` can name programs (`core.fsmonitor`, filters, `core.hooksPath`), so none of it is read. All of
 this blocks, so it runs on the worker thread of a folder.
 
-What git opens may have been made to harm it: its time and its memory are limited, so that a pipe, an object without an
-end or one of a forged size ends the run and nothing else.
+What git opens may have been made to harm it: its time, its memory and what it prints are limited, so that a pipe, an
+object without an end, one of a forged size or a tree with millions of files ends the run and nothing else.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ..platforms import jobs, programs
@@ -32,6 +33,9 @@ SOON = 1.0
 _LISTS = {"ls-files", "status"}
 MEMORY = 2 * 1024**3
 """Bytes that one run may have."""
+PRINTED = 256 * 1024**2
+"""Bytes that one run may print, unless it is told otherwise."""
+_PIECE = 64 * 1024
 _AT_ONCE = "256m"
 """The most that git may ask for at once, as `GIT_ALLOC_LIMIT` has it: an object can lie about its size."""
 _SETTINGS = (
@@ -133,6 +137,7 @@ class Git:
         lent: Sequence[str] = (),
         settings: Sequence[str] = (),
         limit: float | None = None,
+        most: int | None = None,
     ) -> bytes:
         """What a command of git prints.
 
@@ -144,11 +149,12 @@ class Git:
             lent: folders with objects that this one run may read besides those of the store.
             settings: further settings of git for this run.
             limit: seconds that it may take; None for what is usual for the command.
+            most: bytes that it may print; None for what any list has.
 
         Raises:
             GitCrashedError: a signal has ended it.
             GitStoppedError: it could not be started, took too long, or was ended by `close`.
-            GitError: it failed.
+            GitError: it failed, or has printed too much.
         """
         if limit is None:
             limit = LENT_LIMIT if lent else LIST_LIMIT if arguments[0] in _LISTS else LIMIT
@@ -173,15 +179,12 @@ class Git:
             process.kill()
         _limit_memory(process)
         try:
-            printed, said = self._output(process, arguments[0], given, limit)
+            printed, said = self._output(process, arguments[0], given, limit, PRINTED if most is None else most)
         except subprocess.TimeoutExpired:
             raise GitStoppedError(
                 f"git {arguments[0]} took longer than {limit:.0f} seconds: its disk doesn't answer"
             ) from None
         finally:
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
             self._running.remove(process)
             jobs.end(process.pid)
         if process.returncode not in answers:
@@ -192,16 +195,43 @@ class Git:
             raise (GitStoppedError if self._is_closed or _is_passing(why) else GitError)(text)
         return printed
 
-    def _output(self, process: subprocess.Popen[bytes], name: str, given: bytes, limit: float) -> tuple[bytes, bytes]:
-        """What a command prints, also as errors. Raises TimeoutExpired, and GitStoppedError if it waits for a pipe."""
-        if name in _LISTS:
-            try:
-                return process.communicate(given, timeout=SOON)
-            except subprocess.TimeoutExpired:
-                self._endless[name] = project.obstacle(self._tree, is_for_rules=name == "status")
-                self._refuse(name)
-                given = b""  # it has it
-        return process.communicate(given, timeout=limit)
+    def _output(
+        self, process: subprocess.Popen[bytes], name: str, given: bytes, limit: float, most: int
+    ) -> tuple[bytes, bytes]:
+        """What a command prints, also as errors.
+
+        Raises TimeoutExpired, GitStoppedError if it waits for a pipe, and GitError if it prints too much.
+        """
+        pipe: Any = process.stdout
+        process.stdout = None  # `communicate` would read all of it
+        parts: list[bytes] = []
+        with ThreadPoolExecutor(1) as beside, pipe:
+            talking = beside.submit(self._talk, process, name, given, limit)
+            while most >= 0 and (part := pipe.read1(_PIECE)):
+                parts.append(part)
+                most -= len(part)
+            if most < 0:
+                process.kill()
+            said = talking.result()
+        if most < 0:
+            raise GitError(f"git {name} has printed more than can be read")
+        return b"".join(parts), said
+
+    def _talk(self, process: subprocess.Popen[bytes], name: str, given: bytes, limit: float) -> bytes:
+        """Give a command its input, and wait for its end. Returns its errors; whatever is raised, it has ended."""
+        try:
+            if name in _LISTS:
+                try:
+                    return process.communicate(given, timeout=SOON)[1]
+                except subprocess.TimeoutExpired:
+                    self._endless[name] = project.obstacle(self._tree, is_for_rules=name == "status")
+                    self._refuse(name)
+                    given = b""  # it has it
+            return process.communicate(given, timeout=limit)[1]
+        except BaseException:
+            process.kill()
+            process.communicate()
+            raise
 
     def _refuse(self, command: str) -> None:
         """Raise GitStoppedError if a command would wait for a pipe that it has met before."""

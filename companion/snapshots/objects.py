@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from .entries import LARGE, LARGEST, Difference, Entry, TreeSnapshot
 from .files import WriteRefusedError, blob_id
-from .git import Git, GitError, GitStoppedError, batches, names_in
+from .git import MEMORY, Git, GitError, GitStoppedError, batches, names_in
 from .project import Repository, copy_index, lent_objects, repository
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -33,6 +33,8 @@ _RENAMES = 500
 """Files that are compared to find renamed ones."""
 _PART = 16 * 1024 * 1024
 """Bytes that are written at once."""
+_ABOUT = 64
+"""Bytes in which git says what an object is, before that."""
 _SOON = 1024 * 1024
 """Bytes that are read before the first of many files is written."""
 _MANY = 2 * 1024 * 1024
@@ -274,14 +276,14 @@ class StoreObjects:
 
     def read(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """The contents of some blobs; those that the store lacks, and those that are damaged, are left out."""
-        return self._read(blobs, ())
+        return self._read(blobs, (), MEMORY)
 
-    def _read(self, blobs: Iterable[str], lent: Sequence[str]) -> dict[str, bytes]:
+    def _read(self, blobs: Iterable[str], lent: Sequence[str], most: int) -> dict[str, bytes]:
         wanted = list(dict.fromkeys(blob for blob in blobs if is_id(blob)))
         if not wanted:
             return {}
         printed = self._git.run(
-            "cat-file", "--batch", given="".join(f"{blob}\n" for blob in wanted).encode(), lent=lent
+            "cat-file", "--batch", given="".join(f"{blob}\n" for blob in wanted).encode(), lent=lent, most=most
         )
         found: dict[str, bytes] = {}
         at = 0
@@ -323,7 +325,7 @@ class StoreObjects:
         try:
             sizes = {blob: size for blob, size in self.sizes(wanted, lent).items() if size <= limit}
             for part in _parts(sizes):
-                read |= self._read(part, lent)
+                read |= self._read(part, lent, sum(sizes[blob] + _ABOUT for blob in part))
         except (GitError, ValueError):
             return read
         return read

@@ -7,10 +7,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from companion.snapshots import git as git_module
 from companion.snapshots import project
+from companion.snapshots.git import Git
 
 from .folders import GIT, committed, git
 from .since_work import SinceWork
@@ -304,6 +307,43 @@ async def test_a_forged_tree_leads_nowhere(at: SinceWork, tmp_path: Path):
 def _tree_of(folder: Path, raw: bytes) -> str:
     command = [GIT, "hash-object", "-t", "tree", "-w", "--literally", "--stdin"]
     return subprocess.run(command, cwd=folder, input=raw, capture_output=True, check=True).stdout.decode().strip()
+
+
+async def test_a_subject_of_any_length_is_cut_before_it_is_read(at: SinceWork, monkeypatch: pytest.MonkeyPatch):
+    read: list[int] = []
+    real = Git.run
+
+    def run(self: Git, *arguments: str, **more: Any) -> bytes:
+        read.append(len(printed := real(self, *arguments, **more)))
+        return printed
+
+    monkeypatch.setattr(Git, "run", run)
+    async with at.work as work:
+        (work.path / "a.py").write_text(ROUND)
+        git(work.path, "add", "-A")
+        (work.path / ".git/long").write_text("é" * 50_000, encoding="utf-8")
+        git(work.path, "commit", "-q", "-F", ".git/long")
+        points = await at.since.points(WINDOW)
+        assert not isinstance(points, str)
+        assert max(read) < 10_000
+        assert [each.subject for each in points if each.kind == "commit"] == ["é" * 198 + "..", "begin"]
+
+
+async def test_a_commit_with_more_files_than_can_be_listed_says_so(at: SinceWork, monkeypatch: pytest.MonkeyPatch):
+    """A tree of 20 trees of 20 trees, and so on, takes a few KB."""
+    monkeypatch.setattr(git_module, "PRINTED", 100_000, raising=False)
+    async with at.work as work:
+        blob = git(work.path, "rev-parse", "HEAD:a.py").strip()
+        made, mode = blob, b"100644"
+        for _ in range(3):
+            made = _tree_of(
+                work.path, b"".join(b"%s %050d\0%s" % (mode, name, bytes.fromhex(made)) for name in range(20))
+            )
+            mode = b"40000"
+        commit_id = git(work.path, "commit-tree", "-m", "bomb", made).strip()
+        git(work.path, "tag", "bomb", commit_id)
+        assert "Git ls-tree has printed more than can be read" in (await at.compare("bomb")).trouble
+        assert await at.begin("main") == {}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
