@@ -8,10 +8,12 @@ import os
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
 from ...provenance.calls import replaced_by
+from ...provenance.replay import Effort, TooMuchError
 from ...review.source_text import SourceText
 from ..wire import as_id, as_line, as_list, as_object, objects
 
@@ -148,8 +150,8 @@ def paths(call: Mapping[str, Any]) -> set[str]:
 Texts = Callable[[str], Awaitable[Sequence[str]]]
 """The texts that a path may mean: the file on the disk, then an unsaved text of it. Empty if neither can be read."""
 
-LONG = 200_000
-"""Characters to look through, from which on a thread does it."""
+_OCCURRENCE = 10
+"""What it costs to look at the line of an occurrence, in the unit of `Effort`."""
 _ALL = ("replace_all", "replaceAll", "allow_multiple")
 """Arguments by which agents say that every occurrence is replaced."""
 
@@ -169,8 +171,9 @@ class Replacement:
 async def whole_files(call: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
     """A tool call whose diffs are whole files against whole files, one for each file.
 
-    A piece that can't be placed in its file stays as it is, with `isPart`.
+    A piece that can't be placed in its file stays as it is, with `isPart`; so do all that would cost too much.
     """
+    effort = Effort()
     content = as_list(call.get("content"))
     by_path: dict[str, list[Mapping[str, Any]]] = {}
     for part in content:
@@ -179,10 +182,7 @@ async def whole_files(call: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
     placed: dict[str, list[Mapping[str, Any]]] = {}
     for path, diffs in by_path.items():
         edits, known = _edits(call, path, diffs), await texts(path)
-        if len(diffs) * sum(map(len, known)) > LONG:
-            found = await asyncio.to_thread(_whole, edits, known)
-        else:
-            found = _whole(edits, known)
+        found = await asyncio.to_thread(_whole, edits, known, effort)
         if found is None:
             placed[path] = [{**diff, "isPart": bool(diff.get("oldText"))} for diff in diffs]
         else:
@@ -193,62 +193,56 @@ async def whole_files(call: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
     return {**call, "content": [*(diff for diffs in placed.values() for diff in diffs), *rest]}
 
 
-def place(text: str, edit: Replacement) -> str | None:
-    """A file's text after an edit; None if it isn't clear where the edit belongs.
+def place(text: str, edit: Replacement, effort: Effort) -> str | None:
+    """A file's text after an edit; None if it isn't clear where the edit belongs. Raises TooMuchError.
 
     Both texts are compared with line feeds only; lines that the edit leaves keep their endings.
     """
+    effort.spend(len(text))
     source = SourceText(text)
-    old, new = SourceText(edit.old).shown, SourceText(edit.new).shown
+    shown, old, new = source.shown, SourceText(edit.old).shown, SourceText(edit.new).shown
     if not old:
-        return source.restore(new) if source.shown else edit.new
-    found = list(_occurrences(source.shown, old))
-    if not found and old.endswith("\n") and old != "\n" and source.shown.endswith(old[:-1]):
+        return source.restore(new) if shown else edit.new
+    many = shown.count(old)
+    if many == 1 or (many and edit.is_everywhere):
+        effort.spend(many * len(new))  # a text may double with each edit
+        return source.restore(shown.replace(old, new))
+    if not many and old.endswith("\n") and old != "\n" and shown.endswith(old[:-1]):
         # The last line of the file has no ending.
-        found, old, new = [len(source.shown) - len(old) + 1], old[:-1], new.removesuffix("\n")
-    if len(found) > 1 and not edit.is_everywhere:
-        found = _named(source.shown, found, old, edit.lines)
-    if not found or (len(found) > 1 and not edit.is_everywhere):
+        return source.restore(shown.removesuffix(old[:-1]) + new.removesuffix("\n"))
+    if not many or not edit.lines:
         return None
-    parts: list[str] = []
-    end = 0
-    for at in found:
-        parts += [source.shown[end:at], new]
-        end = at + len(old)
-    return source.restore("".join(parts) + source.shown[end:])
+    effort.spend(_OCCURRENCE * many)
+    named = list(islice(_named(shown, old, edit.lines), 2))
+    return source.restore(shown[: named[0]] + new + shown[named[0] + len(old) :]) if len(named) == 1 else None
 
 
-def _whole(edits: Sequence[Replacement], texts: Sequence[str]) -> tuple[str, str] | None:
-    """A file before and after some edits; None if they fit none of its texts."""
+def _whole(edits: Sequence[Replacement], texts: Sequence[str], effort: Effort) -> tuple[str, str] | None:
+    """A file before and after some edits; None if they fit none of its texts, or if that costs too much."""
     if len(edits) == 1 and edits[0].old and any(_is_same(text, edits[0].old) for text in texts):
         return edits[0].old, edits[0].new
     for text in texts:
         changed: str | None = text
-        for edit in edits:
-            changed = place(changed, edit) if changed is not None else None
+        try:
+            for edit in edits:
+                changed = place(changed, edit, effort) if changed is not None else None
+        except TooMuchError:
+            return None
         if changed is not None:
             return text, changed
     return None
 
 
-def _occurrences(text: str, piece: str) -> Iterator[int]:
-    at = text.find(piece)
-    while at >= 0:
-        yield at
-        at = text.find(piece, at + len(piece))
-
-
-def _named(text: str, found: Sequence[int], piece: str, lines: Sequence[int]) -> list[int]:
-    """The occurrences that have one of the lines."""
-    named: list[int] = []
+def _named(text: str, piece: str, lines: Sequence[int]) -> Iterator[int]:
+    """The occurrences of a piece that have one of the lines."""
     wanted, height = sorted(lines), piece.rstrip("\n").count("\n")
-    line, end = 1, 0
-    for at in found:
+    line, end, at = 1, 0, text.find(piece)
+    while at >= 0:
         line, end = line + text.count("\n", end, at), at
         following = bisect_left(wanted, line)
         if following < len(wanted) and wanted[following] <= line + height:
-            named.append(at)
-    return named
+            yield at
+        at = text.find(piece, at + len(piece))
 
 
 def _edits(call: Mapping[str, Any], path: str, diffs: Sequence[Mapping[str, Any]]) -> list[Replacement]:

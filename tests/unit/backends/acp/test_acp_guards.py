@@ -22,6 +22,7 @@ from companion.backends.updates import decode_permission
 from companion.backends.wire import MAX_NAME
 from companion.conversation.events import PermissionRequest
 from companion.conversation.forms import Form, Values
+from companion.provenance.replay import Effort
 from tests.agent_talk import MemoryFiles, Talks, client_of, said, until
 
 OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
@@ -201,10 +202,9 @@ def test_a_piece_that_occurs_everywhere_is_placed_in_one_pass(monkeypatch: pytes
     from companion.backends.acp import tool_calls  # noqa: PLC0415 - what is private is looked at here alone
 
     text = Text("}\n" * 2000)
-    found = list(range(0, len(text), 2))
-    assert tool_calls._named(text, found, "}", [7, 2000]) == [12, 3998]
+    assert list(tool_calls._named(text, "}", [7, 2000])) == [12, 3998]
     assert sum(counted) <= len(text)
-    assert place(str(text), Replacement("}", "]", (3,))) == "}\n" * 2 + "]\n" + "}\n" * 1997
+    assert place(str(text), Replacement("}", "]", (3,)), Effort()) == "}\n" * 2 + "]\n" + "}\n" * 1997
 
 
 async def test_what_shows_terminals_is_forgotten_once_they_and_their_call_are_over():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from companion.backends.acp.decoder import MAX_SHOWN
 from companion.backends.acp.terminals import MAX_KEPT, AgentTerminals
 from companion.backends.acp.tool_calls import Replacement, ToolCalls, paths, place, whole_files, with_told_diffs
 from companion.conversation.snapshot import Diff
+from companion.provenance import replay
+from companion.provenance.replay import Effort
 from tests.agent_talk import Talks, run
 
 FILE = "one\ntwo\nthree\ntwo\nfour\n"
@@ -62,7 +65,7 @@ def shown(call: Mapping[str, Any], **files: Sequence[str]) -> list[tuple[Any, ..
 def test_a_piece_is_placed_where_the_file_has_it_and_nowhere_if_that_is_not_clear(
     text: str, edit: Replacement, after: str
 ):
-    assert place(text, edit) == after
+    assert place(text, edit, Effort()) == after
 
 
 @given(
@@ -74,7 +77,7 @@ def test_a_piece_is_placed_where_the_file_has_it_and_nowhere_if_that_is_not_clea
 def test_what_is_placed_is_the_one_replacement_that_is_possible(pieces: list[str], start: int, length: int, new: str):
     text = "".join(pieces)
     old = text[start : start + length]
-    after = place(text, Replacement(old, new))
+    after = place(text, Replacement(old, new), Effort())
     if old and text.count(old) == 1:
         assert after == text.replace(old, new)
     elif after is not None and old:
@@ -142,6 +145,28 @@ def test_every_occurrence_is_replaced_if_the_arguments_say_so(arguments: dict[st
 def test_the_line_of_another_file_names_no_occurrence():
     call = {"content": [diff("a", "two", "2")], "locations": [{"path": "b", "line": 4}, {"path": "a", "line": None}]}
     assert shown(call, a=[FILE]) == [("a", "two", "2", True)]
+
+
+def test_edits_that_cost_too_much_to_make_are_shown_as_they_are(monkeypatch: pytest.MonkeyPatch):
+    """A text that doubles with each of a few dozen edits would fill the memory."""
+    monkeypatch.setattr(replay, "EFFORT", 1000)
+    call = {"content": [diff("a", "a", "aa")] * 12, "rawInput": {"replace_all": True}}
+    assert shown(call, a=["a"]) == [("a", "a", "aa", True)] * 12
+    # All files of a call cost something together.
+    many = {"content": [diff(path, "one", "1") for path in ("a", "b")]}
+    assert shown(many, a=["one"], b=["one" + " " * 1000]) == [("a", "one", "1", False), ("b", "one", "1", True)]
+
+
+def test_a_piece_that_occurs_everywhere_is_not_listed_and_one_of_a_line_only_if_that_is_cheap():
+    text = "a" * 300_000
+    tracemalloc.start()
+    try:
+        assert shown({"content": [diff("a", "a", "b")]}, a=[text]) == [("a", "a", "b", True)]
+        located = {"content": [diff("a", "a", "b")], "locations": [{"path": "a", "line": 1}]}
+        assert shown(located, a=[text]) == [("a", "a", "b", True)]
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(text)
+    finally:
+        tracemalloc.stop()
 
 
 def test_an_unsaved_text_is_taken_where_the_piece_is_only_there():
