@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import os
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
@@ -15,7 +15,7 @@ from typing import Any
 from ...provenance.calls import replaced_by
 from ...provenance.replay import Effort, TooMuchError
 from ...review.source_text import SourceText
-from ..wire import as_id, as_line, as_list, as_object, objects
+from ..wire import as_id, as_line, as_list, as_object, as_text, objects
 
 MAX_KEPT = 500
 """Tool calls that are remembered. An agent tells of the older ones no more."""
@@ -162,7 +162,7 @@ class Replacement:
 
     old: str
     new: str
-    lines: tuple[int, ...] = ()
+    lines: Sequence[int] = ()
     """The lines that the agent names for it, from 1."""
     is_everywhere: bool = False
     """Every occurrence is replaced."""
@@ -175,13 +175,14 @@ async def whole_files(call: Mapping[str, Any], texts: Texts) -> dict[str, Any]:
     """
     effort = Effort()
     content = as_list(call.get("content"))
+    lines, everywhere = _lines(call), _everywhere(call)
     by_path: dict[str, list[Mapping[str, Any]]] = {}
     for part in content:
         if _is_diff(part):
             by_path.setdefault(part["path"], []).append(part)
     placed: dict[str, list[Mapping[str, Any]]] = {}
     for path, diffs in by_path.items():
-        edits, known = _edits(call, path, diffs), await texts(path)
+        edits, known = _edits(diffs, lines.get(path, ()), everywhere), await texts(path)
         found = await asyncio.to_thread(_whole, edits, known, effort)
         if found is None:
             placed[path] = [{**diff, "isPart": bool(diff.get("oldText"))} for diff in diffs]
@@ -212,7 +213,7 @@ def place(text: str, edit: Replacement, effort: Effort) -> str | None:
         return source.restore(shown.removesuffix(old[:-1]) + new.removesuffix("\n"))
     if not many or not edit.lines:
         return None
-    effort.spend(_OCCURRENCE * many)
+    effort.spend(_OCCURRENCE * (many + len(edit.lines)))
     named = list(islice(_named(shown, old, edit.lines), 2))
     return source.restore(shown[: named[0]] + new + shown[named[0] + len(old) :]) if len(named) == 1 else None
 
@@ -245,32 +246,39 @@ def _named(text: str, piece: str, lines: Sequence[int]) -> Iterator[int]:
         at = text.find(piece, at + len(piece))
 
 
-def _edits(call: Mapping[str, Any], path: str, diffs: Sequence[Mapping[str, Any]]) -> list[Replacement]:
-    """The edits of a file in the order in which they are made.
+def _edits(diffs: Sequence[Mapping[str, Any]], lines: Sequence[int], everywhere: Container[str]) -> list[Replacement]:
+    """The edits of a file, for which some lines are named, in the order in which they are made.
 
     Several with a line each are made from the end of the file, so that none moves the lines of the others.
     """
-    places = objects(call.get("locations"))
-    lines = [line for place in places if place.get("path") == path and (line := as_line(place.get("line")))]
     if not 1 < len(diffs) == len(lines):
-        return [_edit(call, diff, lines) for diff in diffs]
+        return [_edit(diff, lines, everywhere) for diff in diffs]
     pairs = sorted(zip(lines, diffs, strict=True), key=itemgetter(0), reverse=True)
-    return [_edit(call, diff, [line]) for line, diff in pairs]
+    return [_edit(diff, (line,), everywhere) for line, diff in pairs]
 
 
-def _edit(call: Mapping[str, Any], diff: Mapping[str, Any], lines: Sequence[int]) -> Replacement:
-    old = diff.get("oldText")
-    is_everywhere = _is_everywhere(call.get("rawInput"), old)
-    return Replacement(old if isinstance(old, str) else "", diff["newText"], tuple(lines), is_everywhere)
+def _edit(diff: Mapping[str, Any], lines: Sequence[int], everywhere: Container[str]) -> Replacement:
+    old = as_text(diff.get("oldText"))
+    return Replacement(old, diff["newText"], lines, old in everywhere)
 
 
-def _is_everywhere(arguments: object, old: object) -> bool:
-    """Whether the arguments of a call, or those of its edit that replaces a text, ask for every occurrence."""
-    given = as_object(arguments)
+def _lines(call: Mapping[str, Any]) -> dict[str, list[int]]:
+    """The lines that a call names, by path."""
+    named: dict[str, list[int]] = {}
+    for place in objects(call.get("locations")):
+        if line := as_line(place.get("line")):
+            named.setdefault(as_text(place.get("path")), []).append(line)
+    return named
+
+
+def _everywhere(call: Mapping[str, Any]) -> set[str]:
+    """The texts of which the arguments of a call, or those of one of its edits, ask for every occurrence."""
+    given = as_object(call.get("rawInput"))
     if any(given.get(name) is True for name in _ALL):
-        return True
+        return {as_text(part.get("oldText")) for part in objects(call.get("content"))}
     nested = (edit for value in given.values() for edit in objects(value))
-    return any(old in edit.values() and any(edit.get(name) is True for name in _ALL) for edit in nested)
+    asking = (edit for edit in nested if any(edit.get(name) is True for name in _ALL))
+    return {text for edit in asking for text in edit.values() if isinstance(text, str)}
 
 
 def _is_diff(part: object) -> bool:

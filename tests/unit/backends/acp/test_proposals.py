@@ -142,6 +142,21 @@ def test_every_occurrence_is_replaced_if_the_arguments_say_so(arguments: dict[st
     assert shown(call, a=[FILE]) == [("a", FILE, FILE.replace("two", "2"), False)]
 
 
+def test_the_arguments_and_the_places_of_a_call_are_gone_through_once_for_all_its_diffs():
+    looked: list[object] = []
+
+    class Told(dict[str, Any]):
+        def get(self, key: str, default: object = None) -> Any:
+            looked.append(self)
+            return super().get(key, default)
+
+    edits = [Told(oldString=f"{number}", replaceAll=True) for number in range(20)]
+    places = [Told(path=f"{number}", line=1) for number in range(20)]
+    diffs = [diff(f"{number}", f"{number}", "x") for number in range(20)]
+    shown({"content": diffs, "rawInput": {"edits": edits}, "locations": places})
+    assert 40 <= len(looked) <= 120
+
+
 def test_the_line_of_another_file_names_no_occurrence():
     call = {"content": [diff("a", "two", "2")], "locations": [{"path": "b", "line": 4}, {"path": "a", "line": None}]}
     assert shown(call, a=[FILE]) == [("a", "two", "2", True)]
