@@ -88,10 +88,10 @@ def _fitting(proposal: CliProposal, path: str, transcripts: Sequence[CliTranscri
     """The calls that would make the proposal. Raises TooMuchError."""
     effort = Effort()
     for transcript in transcripts:
-        for call, replaced in transcript.talk.waiting(proposal.since):
-            named = {each.path for each in replaced}
+        for call in transcript.talk.waiting(proposal.since):
+            named = {each.path for each in call.replaced}
             is_alike = len(named) == 1 and os.path.basename(min(named)) == os.path.basename(proposal.path)
-            if is_alike and real_path(min(named)) == path and _makes(replaced, proposal, effort):
+            if is_alike and real_path(min(named)) == path and _makes(call.replaced, proposal, effort):
                 yield call
 
 

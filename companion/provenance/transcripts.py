@@ -55,6 +55,8 @@ SENT = 5.0
 """Seconds after which what a command stands for is sent at the latest."""
 MOST_CALLS = 2_000
 """Of one turn."""
+MOST_LINES = 100_000
+"""Of one diff: they are found in one go, which holds all threads up."""
 STRANGE = 20
 """Lines in a row of which nothing is understood: then the transcript has another form than was expected."""
 _ANSWER = "transcripts.json"
@@ -95,7 +97,10 @@ class WaitingCall:
     """A call that has no result so far."""
 
     name: str
-    arguments: Object
+    path: str
+    """The file that its arguments name, if they name one."""
+    replaced: tuple[TextReplacement, ...]
+    """What it would replace."""
     reason: str
     written_by: float
     """When its line was there, in Unix time."""
@@ -178,9 +183,11 @@ class _Conversation:
             return
         if self.turns and key not in self._known:
             self.turns[-1].is_over = False
-        if key and isinstance(arguments, dict) and len(self._pending) < MOST_CALLS:
-            call = WaitingCall(name, cast("Object", arguments), self._reason, self.written_by)
-            self._pending.setdefault(key, call)
+        if key and key not in self._pending and isinstance(arguments, dict) and len(self._pending) < MOST_CALLS:
+            given = cast("Object", arguments)
+            path = _text(given.get("file_path")) or _text(given.get("path"))
+            replaced = tuple(self._replaced(given))
+            self._pending[key] = WaitingCall(name, path, replaced, self._reason, self.written_by)
 
     def done(self, key: str, display: object = None) -> None:
         """A call was done. `display` has the whole texts, if the CLI tells them."""
@@ -190,7 +197,8 @@ class _Conversation:
             return
         self._known.add(key)
         turn = self.turns[-1]
-        replaced = tuple(self._replaced(pending, display))
+        whole = self._whole(_object(display), pending.path)
+        replaced = (whole,) if whole else pending.replaced
         if replaced and len(turn.calls) < MOST_CALLS:
             turn.calls.append(WritingCall(key, pending.name, replaced, pending.reason))
 
@@ -199,11 +207,9 @@ class _Conversation:
         self._take()
         self._pending.pop(key, None)
 
-    def waiting(self, since: float) -> Iterator[tuple[WaitingCall, tuple[TextReplacement, ...]]]:
-        """The calls that wait and were written down since a Unix time, each with what it would replace."""
-        for pending in self._pending.values():
-            if pending.written_by >= since:
-                yield pending, tuple(self._replaced(pending, None))
+    def waiting(self, since: float) -> list[WaitingCall]:
+        """The calls that wait and were written down since a Unix time."""
+        return [pending for pending in self._pending.values() if pending.written_by >= since]
 
     def skips(self) -> None:
         """What comes now does not go on with what was said before, such as after lines that were not read."""
@@ -218,22 +224,22 @@ class _Conversation:
     def _take(self) -> None:
         self.taken += bool(self.turns) or self.begins_later
 
-    def _replaced(self, pending: WaitingCall, display: object) -> Iterator[TextReplacement]:
-        shown = _object(display)
-        path = _text(shown.get("filePath")) or _text(shown.get("file_path"))
-        path = path or next(
-            (found for name in ("file_path", "path") if (found := _text(pending.arguments.get(name)))), ""
-        )
+    def _whole(self, shown: Object, path: str) -> TextReplacement | None:
+        """The whole texts of a call, if the CLI tells them."""
+        path = _text(shown.get("filePath")) or _text(shown.get("file_path")) or path
         old = shown.get("originalContent", shown.get("originalFile"))
         new = shown.get("newContent")
         if path and isinstance(new, str) and (old is None or isinstance(old, str)):
-            yield TextReplacement(self._full(path), old or "", new, is_whole=True)
-        elif changes := _object(pending.arguments.get("changes")):
+            return TextReplacement(self._full(path), old or "", new, is_whole=True)
+        return None
+
+    def _replaced(self, arguments: Object) -> Iterator[TextReplacement]:
+        if changes := _object(arguments.get("changes")):
             yield from _changed(changes, self._full)
-        elif patch := _text(pending.arguments.get("patch")):
+        elif patch := _text(arguments.get("patch")):
             yield from _patched(patch, self._full)
         else:
-            yield from replaced_by(pending.arguments, self._full)
+            yield from replaced_by(arguments, self._full)
 
     def _full(self, path: str) -> str:
         return os.path.normpath(os.path.join(self.cwd, path)) if self.cwd else path
@@ -556,7 +562,8 @@ def _changed(changes: Object, full: Callable[[str], str]) -> Iterator[TextReplac
         where = full(_text(change.get("move_path")) or path)
         if change.get("type") == "add":
             yield TextReplacement(where, None, _text(change.get("content")))
-        for hunk in _HUNK.split(_text(change.get("unified_diff")))[1:]:
+        diff = _text(change.get("unified_diff"))
+        for hunk in _HUNK.split(diff)[1:] if diff.count("\n") <= MOST_LINES else ():
             yield TextReplacement(where, *_sides(_LINE.findall(hunk)))
 
 
@@ -566,6 +573,8 @@ _MOVE = re.compile(r"\*\*\* Move to: (.*)\n")
 
 def _patched(patch: str, full: Callable[[str], str]) -> Iterator[TextReplacement]:
     """What a patch of `apply_patch` changes, as the models of OpenAI write it: new files, or lines between others."""
+    if patch.count("\n") > MOST_LINES:
+        return
     _, *parts = _FILE.split(patch)
     for kind, name, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         moved = _MOVE.match(text)

@@ -849,3 +849,21 @@ def test_what_is_no_patch_changes_nothing(patch: str) -> None:
 def test_the_lines_of_a_diff_of_codex_are_those_of_the_file_to_the_byte(diff: str, old: str, new: str) -> None:
     changes = {"/a": {"type": "update", "unified_diff": f"@@ -1 +1 @@\n{diff}"}}
     assert [(each.old, each.new) for each in transcripts._changed(changes, str)] == [(old, new)]
+
+
+def test_a_diff_of_too_many_lines_is_not_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would hold all threads up."""
+    monkeypatch.setattr(transcripts, "MOST_LINES", 10)
+    for more, found in ((0, 1), (1, 0)):
+        lines = "+a\n" * (8 + more)
+        assert len(list(transcripts._patched(f"*** Add File: /a\n@@\n{lines}", str))) == found
+        assert len(list(transcripts._changed({"/a": {"unified_diff": f"@@ -1 +1 @@\n\n{lines}"}}, str))) == found
+
+
+def test_the_diff_of_a_call_that_waits_is_taken_apart_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    patched = transcripts._patched
+    monkeypatch.setattr(transcripts, "_patched", lambda patch, full: looked.append(patch) or patched(patch, full))
+    talk = copilot(("assistant.message", {"toolRequests": [{"toolCallId": "c", "name": "edit", "arguments": PATCH}]}))
+    assert len(talk.waiting(0.0)) == len(talk.waiting(0.0)) == 1
+    assert looked == [PATCH]
