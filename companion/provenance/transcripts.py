@@ -17,7 +17,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import Any, Literal, cast
 
 from .. import json_text
 from ..changes import places
+from ..changes.hunks import MAX_COMPARED
 from ..changes.recent import CLOCK
 from ..clis.families import qwen_home
 from ..ids import ReviewId, WindowId
@@ -55,6 +56,8 @@ SENT = 5.0
 """Seconds after which what a command stands for is sent at the latest."""
 MOST_CALLS = 2_000
 """Of one turn."""
+MOST_KEPT = 32 * 1024 * 1024
+"""Characters that the calls of one turn may replace and write, and those of one transcript that wait."""
 MOST_LINES = 100_000
 """Of one diff: they are found in one go, which holds all threads up."""
 STRANGE = 20
@@ -101,6 +104,8 @@ class WaitingCall:
     """The file that its arguments name, if they name one."""
     replaced: tuple[TextReplacement, ...]
     """What it would replace."""
+    size: int
+    """Characters of that."""
     reason: str
     written_by: float
     """When its line was there, in Unix time."""
@@ -117,6 +122,8 @@ class TranscriptTurn:
     at: float = 0.0
     """When the transcript says that it was sent, in Unix time; 0 if it doesn't. It may lie."""
     calls: list[WritingCall] = field(default_factory=list[WritingCall])
+    size: int = 0
+    """Characters that its calls have replaced and written. From too many on they are nobody's."""
     is_over: bool = False
     state: Literal["new", "running", "ended", "old"] = "new"
     """Whether the changes know of it. An old one was there before anybody looked: nothing is known of its writes."""
@@ -187,7 +194,9 @@ class _Conversation:
             given = cast("Object", arguments)
             path = _text(given.get("file_path")) or _text(given.get("path"))
             replaced = tuple(self._replaced(given))
-            self._pending[key] = WaitingCall(name, path, replaced, self._reason, self.written_by)
+            if _size(replaced) + sum(each.size for each in self._pending.values()) > MOST_KEPT:
+                return
+            self._pending[key] = WaitingCall(name, path, replaced, _size(replaced), self._reason, self.written_by)
 
     def done(self, key: str, display: object = None) -> None:
         """A call was done. `display` has the whole texts, if the CLI tells them."""
@@ -199,7 +208,8 @@ class _Conversation:
         turn = self.turns[-1]
         whole = self._whole(_object(display), pending.path)
         replaced = (whole,) if whole else pending.replaced
-        if replaced and len(turn.calls) < MOST_CALLS:
+        turn.size += _size(replaced)
+        if replaced and len(turn.calls) < MOST_CALLS and turn.size <= MOST_KEPT:
             turn.calls.append(WritingCall(key, pending.name, replaced, pending.reason))
 
     def failed(self, key: str) -> None:
@@ -410,7 +420,10 @@ def _claudes(value: object) -> Object:
     if isinstance(content, str) and (old is None or isinstance(old, str)) and "originalFile" in shown:
         return {"filePath": shown.get("filePath"), "originalContent": old, "newContent": content}
     if isinstance(old, str) and isinstance(gone, str) and isinstance(come, str) and gone and gone in old:
-        new = old.replace(gone, come, -1 if shown.get("replaceAll") is True else 1)
+        many = old.count(gone) if shown.get("replaceAll") is True else 1
+        if many * len(come) > MAX_COMPARED:
+            return {}
+        new = old.replace(gone, come, many)
         return {"filePath": shown.get("filePath"), "originalContent": old, "newContent": new}
     return {}
 
@@ -589,6 +602,10 @@ def _sides(lines: Sequence[str]) -> tuple[str, str]:
     """What was there and what is there, by the lines of a diff."""
     old, new = ("".join(line[1:] for line in lines if line[:1] in kinds) for kinds in (" -", " +"))
     return old, new
+
+
+def _size(replaced: Iterable[TextReplacement]) -> int:
+    return sum(len(each.old or "") + len(each.new) for each in replaced)
 
 
 class CliTranscript:
