@@ -31,6 +31,8 @@ LARGEST = 1024 * 1024
 """Bytes of a note, or of a commit."""
 MOST_ROWS = 100
 """Lines that git is asked about at once."""
+MOST_PARTS = 20_000
+"""Values in a note, or ranges of lines."""
 _ID = re.compile("[0-9a-f]{40}")
 _RANGES = re.compile(r"[1-9]\d{0,8}(?:-[1-9]\d{0,8})?(?:,[1-9]\d{0,8}(?:-[1-9]\d{0,8})?)*")
 _SESSION = re.compile(r"(s_[0-9a-f]+)::t_[0-9a-f]+")
@@ -47,6 +49,12 @@ class NotedLine:
     commit: str
     turn: LoggedTurn
     call: LoggedCall
+
+
+_Agent = tuple[str, str, str]
+"""Its name, its model and its session."""
+_Attested = tuple[str, range, _Agent | None]
+"""A path, some lines of its file, from 1, and whose they are; None for a person, and for what is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +161,11 @@ def _noted(
     commits = dict.fromkeys(origin.commit for origin in origins.values())
     places = {f"{notes}:{place}": commit for commit in commits for place in _places(commit)}
     read = objects.read([*places, *commits], LARGEST)
-    said = {commit: read[place].decode("utf-8", "replace") for place, commit in places.items() if place in read}
+    texts = {commit: read[place].decode("utf-8", "replace") for place, commit in places.items() if place in read}
+    said = {commit: _attested(text, commit) for commit, text in texts.items()}
     for row, line in wanted.items():
         origin = origins.get(line)
-        if origin and (agent := _agent(said.get(origin.commit, ""), origin)):
+        if origin and (agent := _agent(said.get(origin.commit, ()), origin)):
             written = _WRITTEN.search(read.get(origin.commit, b"").partition(b"\n\n")[0])
             turn = LoggedTurn(float(written[1]) if written else 0.0, agent[0], (), agent[1], agent[2])
             yield NotedLine(row, origin.commit, turn.short(), LoggedCall(origin.path, ()))
@@ -181,38 +190,39 @@ def _places(commit: str) -> Iterator[str]:
     yield f"{commit[:2]}/{commit[2:4]}/{commit[4:]}"
 
 
-def _agent(note: str, origin: _Origin) -> tuple[str, str, str] | None:
-    """The agent, its model and its session, if a note names one for a line and is exact; else None."""
-    attested, divider, rest = note.partition("\n---\n")
-    about = _parsed(rest)
-    if not divider or about.get("schema_version") != SCHEMA or about.get("base_commit_sha") != origin.commit:
-        return None  # git copies notes to other commits, in which the lines are somewhere else
-    keys = _keys(attested, origin)
-    agents = {_of_key(key, about) for key in keys or ()}
+def _agent(attested: Iterable[_Attested], origin: _Origin) -> _Agent | None:
+    """The agent of a line, if a note names one and is exact; else None."""
+    agents = {agent for path, lines, agent in attested if path == origin.path and origin.line in lines}
     return agents.pop() if len(agents) == 1 else None
 
 
-def _keys(attested: str, origin: _Origin) -> set[str] | None:
-    """Whose a line is by the first part of a note; None if that has another form."""
-    path, keys = "", set[str]()
+def _attested(note: str, commit: str) -> list[_Attested]:
+    """What the note of a commit says of lines; nothing if it isn't exact, or has too many parts."""
+    attested, divider, rest = note.partition("\n---\n")
+    about = _parsed(rest)
+    if not divider or about.get("schema_version") != SCHEMA or about.get("base_commit_sha") != commit:
+        return []  # git copies notes to other commits, in which the lines are somewhere else
+    if attested.count(",") + attested.count("\n") > MOST_PARTS:
+        return []
+    path, found = "", list[_Attested]()
     for each in attested.split("\n"):
         if not each.startswith("  "):
             path = each[1:-1] if len(each) > 1 and each[0] == each[-1] == '"' else each
             continue
         key, _, ranges = each[2:].partition(" ")
         if not _RANGES.fullmatch(ranges):
-            return None
-        if path == origin.path and any(_covers(part, origin.line) for part in ranges.split(",")):
-            keys.add(key)
-    return keys
+            return []
+        agent = _of_key(key, about)
+        found += [(path, _lines(part), agent) for part in ranges.split(",")]
+    return found
 
 
-def _covers(part: str, line: int) -> bool:
+def _lines(part: str) -> range:
     first, _, last = part.partition("-")
-    return int(first) <= line <= int(last or first)
+    return range(int(first), int(last or first) + 1)
 
 
-def _of_key(key: str, about: Mapping[str, Any]) -> tuple[str, str, str] | None:
+def _of_key(key: str, about: Mapping[str, Any]) -> _Agent | None:
     """The agent of a key; None for a person, and for what is not known."""
     session = _SESSION.fullmatch(key)
     records: object = about.get("sessions") if session else about.get("prompts") if _PROMPT.fullmatch(key) else None
@@ -226,7 +236,7 @@ def _of_key(key: str, about: Mapping[str, Any]) -> tuple[str, str, str] | None:
 
 def _parsed(text: str) -> Mapping[str, Any]:
     try:
-        return _object(json_text.read(text))
+        return _object(json_text.read(text, MOST_PARTS))
     except (ValueError, RecursionError):
         return {}
 

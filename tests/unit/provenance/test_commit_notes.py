@@ -171,6 +171,8 @@ INEXACT: dict[str, Any] = {
     "deep": lambda commit: f"a.py\n  {KEY} 2-3\n---\n" + "[" * 100_000,
     "of lists": lambda commit: f"a.py\n  {KEY} 2-3\n---\n[]",
     "too large": lambda commit: note(commit) + " " * notes.LARGEST,
+    "of too many parts": lambda commit: note(commit, more={"x": [0] * notes.MOST_PARTS}),
+    "of too many ranges": lambda commit: note(commit, "a.py", f"  {KEY} 2-3{',9' * notes.MOST_PARTS}"),
     "binary": lambda commit: "\0\x1b[201~",
 }  # fmt: skip
 
@@ -182,6 +184,17 @@ def test_a_note_that_is_not_exact_says_nothing(repository: Repository, name: str
     blob = repository.git("hash-object", "-w", "--stdin", given=text.encode())
     repository.git("notes", "--ref=ai", "add", "-f", "-C", blob, commit)
     assert repository.said() == ["", "", ""]
+
+
+def test_the_note_of_a_commit_is_parsed_once_for_all_its_lines(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+    parse = notes._parsed
+    monkeypatch.setattr(notes, "_parsed", lambda text: parsed.append(text) or parse(text))
+    commit = repository.commit(LINES)
+    repository.note(commit, note(commit))
+    assert (repository.said(), len(parsed)) == (["", "claude", "claude"], 1)
 
 
 def test_a_count_of_characters_is_no_reason(repository: Repository) -> None:
