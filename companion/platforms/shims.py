@@ -17,7 +17,7 @@ MAX_SIZE = 16 * 1024
 """Bytes. A larger batch file is none of npm's."""
 
 _KNOWN = re.compile(
-    r"""\s*@?(
+    r"""\s*+@?(
       | (rem\b|::).*
       | echo\ off | setlocal | endlocal | exit\ /b(\ %errorlevel%)?
       | goto\ :?start | :(start|find_dp0) | call\ :find_dp0

@@ -35,7 +35,7 @@ BOUNDED = {
 """What the other patterns read at most."""
 USES = ("match", "fullmatch", "search", "sub", "split", "findall", "finditer")
 ROOT = Path(companion.__file__).parent
-FRAMES = (("a", "b"), ("/", " b"), ("- ", "\0"), ("— Failed", "a"))
+FRAMES = (("a", "b"), ("/", " b"), ("- ", "\0"), ("— Failed", "a"), ("- ", ""), ("", "b"))
 SIZE = 1_000
 
 

@@ -255,7 +255,7 @@ def _connection(status: Status) -> str:
 
 INDENT = "    "
 _VERBS = {"read": "Read", "edit": "Edit", "delete": "Delete", "move": "Move", "execute": "Run", "fetch": "Fetch"}
-_ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]+(?:(\[[ xX]\])[ \t]+)?(.*\S.*)")
+_ITEM = re.compile(r"([ \t]*+)(?:[-*+]|\d{1,9}[.)])[ \t]++(?:(\[[ xX]\])[ \t]++)?(.*\S.*)")
 """An item of a list in markdown."""
 _MOST_LINES = 60
 """Of one text among a tool call's details."""
