@@ -324,8 +324,8 @@ class Agent(ABC):
         """Whether its folder has a file; `path` is relative to it or absolute. False if it can't tell."""
         return False
 
-    async def glob(self, pattern: str, limit: int) -> list[str]:
-        """The files and folders that match a pattern, relative to its folder; none if it can't tell."""
+    async def find_files(self, words: str, limit: int) -> list[str]:
+        """The files and folders whose paths have some words, relative to its folder; none if it can't tell."""
         return []
 
     async def edited(self, path: str, proposed: str, content: str) -> None:

@@ -41,7 +41,7 @@ from .changes import ChatChanges
 from .chat import QUICK_STOP_LIMIT, Chat, ChatWindow, Registry, Windows, check_idle
 from .history import ChatHistory
 from .port import ChatScreen
-from .prompt import Draft, pattern
+from .prompt import Draft
 from .transcript.plain import clean
 from .watch import TurnReasons, WrittenTurns
 
@@ -522,7 +522,7 @@ class Chats:
         client, _ = chat.connection.connected
         try:
             async with asyncio.timeout(FILES_LIMIT):
-                found = await client.glob(pattern(words), MAX_FILES)
+                found = await client.find_files(words, MAX_FILES)
         except TimeoutError:
             return []
         folder = chat.connection.folder

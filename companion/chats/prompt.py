@@ -69,20 +69,6 @@ def _unescaped(path: str) -> str:
     return re.sub(r"\\(.)", r"\1", path)
 
 
-def pattern(words: str) -> str:
-    """A pattern for the paths that have these words in this order, folder by folder, however they are written."""
-    parts = [part for part in words.split("/") if part] or [""]
-    return "**/" + "/**/".join(f"*{''.join(map(_either, part))}*" if part else "*" for part in parts)
-
-
-def _either(character: str) -> str:
-    """A character in either case, for a pattern."""
-    if character in "*?[]{}()!+@\\^|,":
-        return f"[{character}]" if character not in "]^\\!" else f"\\{character}"
-    lower, upper = character.lower(), character.upper()
-    return character if lower == upper or len(lower) != 1 or len(upper) != 1 else f"[{lower}{upper}]"
-
-
 SCHEME = "file://"
 _LINES = re.compile(r"#L(\d+)(?:-L?\d+)?\Z")
 _DRIVE = re.compile(r"/?([A-Za-z]:[\\/])")

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
@@ -412,9 +413,13 @@ class AcpAgent(Agent):
         except HangingError:
             return False
 
-    async def glob(self, pattern: str, limit: int) -> list[str]:
-        """The files and folders that match a pattern, relative to the chat's folder."""
-        return await asyncio.to_thread(find, self.folder, pattern, limit)
+    async def find_files(self, words: str, limit: int) -> list[str]:
+        """The files and folders whose paths have some words, relative to the chat's folder."""
+        given_up = threading.Event()
+        try:
+            return await asyncio.to_thread(find, self.folder, words, limit, given_up)
+        finally:
+            given_up.set()
 
     # What the session can switch
 

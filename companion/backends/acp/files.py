@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import re
+import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from ...background import answered
@@ -34,51 +36,43 @@ LIMIT = 1.5
 _LEFT_OUT = {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"}
 
 
-def find(folder: str, pattern: str, limit: int) -> list[str]:
-    """The files and folders below a folder that match a pattern, relative to it, the nearest first.
+def find(folder: str, words: str, limit: int, given_up: threading.Event) -> list[str]:
+    """The files and folders below a folder whose paths have some words, relative to it, the nearest first.
 
-    A pattern has `**/` for any folders, `*` for any part of a name, and characters in brackets. Folders that nobody
-    writes by hand are left out. It reads the disk.
+    What is between slashes is in one name, each in a later name than the one before, and the last one in the last
+    name; case doesn't matter. Folders that nobody writes by hand are left out. It reads the disk until it is given up.
     """
-    wanted = _translated(pattern)
+    *above, last = [part for part in words.casefold().split("/") if part] or [""]
     found: list[str] = []
-    looked_at, end = 0, time.monotonic() + LIMIT
-    level = [""]
-    while level and len(found) < limit and looked_at < MAX_LOOKED_AT:
-        following: list[str] = []
-        for inside in level:
-            try:
-                with os.scandir(os.path.join(folder, inside)) as entries:
-                    listed = sorted(entries, key=lambda entry: entry.name)
-            except OSError:
-                continue
-            for entry in listed:
-                path = f"{inside}/{entry.name}" if inside else entry.name
-                looked_at += 1
-                if wanted.fullmatch(path):
-                    found.append(path)
-                if entry.is_dir(follow_symlinks=False) and entry.name not in _LEFT_OUT:
-                    following.append(path)
-            if time.monotonic() > end:
-                return found[:limit]
-        level = following
+    looked_at, end = itertools.count(), time.monotonic() + LIMIT
+
+    def is_over() -> bool:
+        return given_up.is_set() or next(looked_at) >= MAX_LOOKED_AT or time.monotonic() > end
+
+    level = [("", 0)]
+    while level and len(found) < limit and not is_over():
+        matching: list[str] = []
+        following: list[tuple[str, int]] = []
+        for inside, seen, entry in _entries(folder, level):
+            if is_over():
+                break
+            path, name = f"{inside}/{entry.name}".lstrip("/"), entry.name.casefold()
+            if seen == len(above) and last in name:
+                matching.append(path)
+            if entry.is_dir(follow_symlinks=False) and entry.name not in _LEFT_OUT:
+                # The first name that has a part is as good as any: the following parts have the most names left.
+                following.append((path, seen + (seen < len(above) and above[seen] in name)))
+        found += sorted(matching)
+        level = sorted(following)
     return found[:limit]
 
 
-@lru_cache(64)
-def _translated(pattern: str) -> re.Pattern[str]:
-    words: list[str] = []
-    for part in re.finditer(r"(\*\*/)|(\*)|\[([^\]]{1,200})\]|\\(.)|(.)", pattern, re.DOTALL):
-        folders, star, characters, escaped, other = part.groups()
-        if folders:
-            words.append(r"(?:[^/]+/)*")
-        elif star:
-            words.append(r"[^/]*")
-        elif characters:
-            words.append(f"[{re.escape(characters)}]")
-        else:
-            words.append(re.escape(escaped or other))
-    return re.compile("".join(words), re.DOTALL)
+def _entries(folder: str, level: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int, os.DirEntry[str]]]:
+    """What is in some folders below a folder, each with what is told of its own folder."""
+    for inside, seen in level:
+        with contextlib.suppress(OSError), os.scandir(os.path.join(folder, inside)) as entries:
+            for entry in entries:
+                yield inside, seen, entry
 
 
 _ENDING = re.compile(r"\r\n|\r|\n")

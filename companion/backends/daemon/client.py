@@ -80,6 +80,20 @@ Scope = Literal["single", "thread"]
 """The conversation that all clients of the folder share, or a new one."""
 
 
+def pattern(words: str) -> str:
+    """A pattern for the paths that have these words in this order, folder by folder, however they are written."""
+    parts = [part for part in words.split("/") if part] or [""]
+    return "**/" + "/**/".join(f"*{''.join(map(_either, part))}*" if part else "*" for part in parts)
+
+
+def _either(character: str) -> str:
+    """A character in either case, for a pattern."""
+    if character in "*?[]{}()!+@\\^|,":
+        return f"[{character}]" if character not in "]^\\!" else f"\\{character}"
+    lower, upper = character.lower(), character.upper()
+    return character if lower == upper or len(lower) != 1 or len(upper) != 1 else f"[{lower}{upper}]"
+
+
 class DaemonAgent(Agent):
     """One daemon. Use it with `async with`, or close it. Features, never the version, decide what it can do."""
 
@@ -510,9 +524,9 @@ class DaemonAgent(Agent):
             return False
         return answer.get("type") == "file"
 
-    async def glob(self, pattern: str, limit: int) -> list[str]:
-        """The files and folders that match a pattern, relative to the daemon's folder."""
-        route = self._own(f"/glob?pattern={quote(pattern, safe='')}&maxResults={limit}", QUALIFIED)
+    async def find_files(self, words: str, limit: int) -> list[str]:
+        """The files and folders whose paths have some words, relative to the daemon's folder."""
+        route = self._own(f"/glob?pattern={quote(pattern(words), safe='')}&maxResults={limit}", QUALIFIED)
         answer = await self.transport.json("GET", route)
         return list(texts(answer.get("matches")))
 

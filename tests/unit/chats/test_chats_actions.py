@@ -11,7 +11,6 @@ import pytest
 
 from companion.agents import AgentCommand
 from companion.chats import chats as chats_module
-from companion.chats import prompt
 from companion.conversation.failures import ChatError
 from tests.agent_talk import scripted
 
@@ -198,20 +197,6 @@ async def test_an_export_and_the_files_come_from_the_daemon(room: Room, monkeypa
     assert room.daemon.asked("GET /glob")[0].route.startswith("/glob?pattern=%2A%2A%2F%2A%5BaA%5D%5BpP%5D%2A&")
     monkeypatch.setattr(chats_module, "FILES_LIMIT", 0.0)
     assert await room.chats.files(CHAT, "a") == []
-
-
-@pytest.mark.parametrize(
-    ("words", "pattern"),
-    [
-        ("", "**/*"),
-        ("a1", "**/*[aA]1*"),
-        ("src/b c", "**/*[sS][rR][cC]*/**/*[bB] [cC]*"),
-        ("x[1]*", r"**/*[xX][[]1\][*]*"),
-        ("ß!", r"**/*ß\!*"),
-    ],
-)
-def test_files_are_found_however_they_are_written(words: str, pattern: str):
-    assert prompt.pattern(words) == pattern
 
 
 async def test_the_token_is_in_no_frame_log_or_message_f7(room: Room, caplog: pytest.LogCaptureFixture) -> None:

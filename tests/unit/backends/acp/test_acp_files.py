@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
 import threading
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from companion.backends.acp import files
+from companion.backends.acp import client, files
 from companion.background import answered
 from companion.conversation.failures import (
     AlreadyAnsweredError,
@@ -364,3 +366,56 @@ def session_prompt(params):
         assert said(turn) == '{"content": "a"}{}{"content": "b"}{}'
         real = os.path.realpath(path)
         assert editor.asked == [(real, False), (real, True)]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("", ["Src", "Src/lib", "Src/lib/App [1].py", "Src/lib/src"]),
+        ("src", ["Src", "Src/lib/src"]),
+        ("s/a", ["Src/lib/App [1].py"]),
+        ("/SRC//[1]/", ["Src/lib/App [1].py"]),
+        ("src/src", ["Src/lib/src"]),
+        ("lib/src/a", []),
+        ("*.py", []),
+    ],
+)
+def test_files_are_found_by_words_in_their_names_from_the_left(tmp_path: Path, words: str, found: list[str]):
+    folder = tmp_path / "here"
+    (folder / "Src" / "lib" / "src").mkdir(parents=True)
+    (folder / "Src" / "lib" / "App [1].py").touch()
+    (folder / "Src" / ".git" / "src").mkdir(parents=True)
+    assert [each for each in files.find(str(folder), words, 9, threading.Event()) if ".git" not in each] == found
+
+
+def test_a_search_in_a_hostile_folder_takes_no_longer_than_its_names(tmp_path: Path):
+    """A pattern with four stars would take two seconds for each of these files."""
+    deep = tmp_path.joinpath(*["a" * 20] * 8)
+    deep.mkdir(parents=True)
+    for number in range(9):
+        (deep / f"{'a' * 200}{number}").touch()
+    start = time.process_time()
+    assert files.find(str(tmp_path), "a/a/a/az", 9, threading.Event()) == []
+    assert time.process_time() - start < 1
+
+
+async def test_a_search_ends_in_time_and_when_it_is_given_up(
+    talks: Talks, project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    given_up, ended = threading.Event(), threading.Event()
+    given_up.set()
+    assert files.find(str(project), "", 9, given_up) == []
+    monkeypatch.setattr(files, "LIMIT", -1.0)
+    assert files.find(str(project), "", 9, threading.Event()) == []
+
+    def search(_folder: str, _words: str, _limit: int, given_up: threading.Event) -> list[str]:
+        if given_up.wait(10):
+            ended.set()
+        return []
+
+    monkeypatch.setattr(client, "find", search)
+    async with talks(READS) as talk:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await talk.client.find_files("a", 9)
+    assert ended.wait(10)

@@ -11,7 +11,7 @@ import pytest
 
 from companion.backends.agent import SessionPage
 from companion.backends.daemon import answers, errors, transport
-from companion.backends.daemon.client import DaemonAgent
+from companion.backends.daemon.client import DaemonAgent, pattern
 from companion.chats import prompt
 from companion.conversation import failures
 from companion.conversation.events import EventCursor
@@ -191,7 +191,7 @@ async def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_rout
         await client.connect("/w")
         assert await client.is_file("own.py") == bool(features)
         asks = (
-            lambda: client.glob("*", 5),
+            lambda: client.find_files("a", 5),
             lambda: client.page("/workspace/mcp"),
             lambda: client.export_session(SESSION, "md"),
             lambda: client.delete_session(SESSION),
@@ -207,7 +207,7 @@ async def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_rout
         unqualified = ("GET /stat", "GET /glob", "GET /workspace/", "GET /session/s/export", "POST /sessions")
         assert [route for route in unqualified if daemon.asked(route)] == []
         await client.connect("/first")
-        assert await client.glob("*", 5) == ["primary.py"]
+        assert await client.find_files("a", 5) == ["primary.py"]
 
 
 async def test_a_session_is_deleted_whether_it_runs_or_not(daemon: FakeDaemon):
@@ -386,3 +386,17 @@ async def test_an_odd_item_of_a_list_costs_no_other(daemon: FakeDaemon):
         rewound = await client.rewind(SESSION, "a", undo_files=True)
         assert (rewound.changed, rewound.failed) == (("a",), ())
     assert answers.index({"turns": ["odd", {"promptId": "p", "turnId": "t"}], "start": 1}) == ("", 1, {"p": "t"})
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", "**/*"),
+        ("a1", "**/*[aA]1*"),
+        ("src/b c", "**/*[sS][rR][cC]*/**/*[bB] [cC]*"),
+        ("x[1]*", r"**/*[xX][[]1\][*]*"),
+        ("ß!", r"**/*ß\!*"),
+    ],
+)
+def test_files_are_found_however_they_are_written(words: str, expected: str):
+    assert pattern(words) == expected
