@@ -16,19 +16,17 @@ from typing import Literal, NamedTuple
 
 from ..visible import visible_name
 from .discovery import IDE_INFO, IDE_NAME
-from .families import FAMILIES, TERMINAL_VARIABLES, CliFamily
+from .families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DoorAddress
 
 Place = Literal["ssh", "container", "wsl"]
 PLACES: dict[Place, str] = {"ssh": "Over SSH", "container": "In a container", "wsl": "In WSL"}
 
 
-ABLE = tuple(each for each in FAMILIES if each.door == "http")
-"""The families that connect from there. The doors of the others know paths of this machine only: see
-docs/protocols/claude-ide.md#from-elsewhere.
-"""
+ABLE = tuple(each for each in FAMILIES if each.connects_elsewhere)
+"""The families that connect from there. Of OpenCode nobody has seen it; Copilot CLI knows no port."""
 *_UNABLE, _LAST = (each.name for each in FAMILIES if each not in ABLE)
 ONLY_HERE = f"{', '.join(_UNABLE)} and {_LAST} connect from this computer only."
-STARTS = " or ".join(" ".join([each.launch.key, *each.launch.ask]) for each in ABLE)
+STARTS = ", ".join(" ".join([each.launch.key, *each.launch.ask]) for each in ABLE)
 """How they are started so that they ask."""
 
 
@@ -64,7 +62,9 @@ def steps(where: Elsewhere, port: int, tokens: Mapping[str, str], folders: Mappi
         folders: each folder of the window, and what it is called there.
     """
     folders = {visible_name(here): visible_name(name) for here, name in folders.items()}
-    there = Instruction(_THERE[where.place], [*_lines_there(port, tokens, list(folders.values())), _check(where, port)])
+    there = Instruction(
+        _THERE[where.place], [*_lines_there(where, port, tokens, list(folders.values())), _check(where, port)]
+    )
     match where.place:
         case "ssh":
             return [
@@ -98,7 +98,7 @@ _THERE: dict[Place, str] = {
 }
 
 
-def _lines_there(port: int, tokens: Mapping[str, str], folders: Sequence[str]) -> list[str]:
+def _lines_there(where: Elsewhere, port: int, tokens: Mapping[str, str], folders: Sequence[str]) -> list[str]:
     """Lines for a shell such as sh: the files with a token that only the person can read, and the variables."""
     named = _named(folders)
     lines: list[str] = []
@@ -106,8 +106,10 @@ def _lines_there(port: int, tokens: Mapping[str, str], folders: Sequence[str]) -
     for family in ABLE:
         token = tokens[family.name]
         variables |= _variables(family, named, port, token)
+        if family.host_variable and where.place == "container" and not sys.platform.startswith("linux"):
+            variables[family.host_variable] = "host.docker.internal"
         if family.token_variable is None:
-            lines.append(_write_lock(family, port, named, token))
+            lines.append(_write_lock(family, port, folders, token))
     variables |= TERMINAL_VARIABLES
     lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     return lines + [f"cd {shlex.quote(folder)}" for folder in folders[:1]]
@@ -119,7 +121,9 @@ def _named(folders: Sequence[str]) -> str:
 
 
 def _variables(family: CliFamily, named: str, port: int, token: str) -> dict[str, str]:
-    values = {family.port_variable: str(port), family.workspace_variable: named}
+    values = {family.port_variable: str(port), **family.own_variables}
+    if family.workspace_variable:
+        values[family.workspace_variable] = named
     if family.token_variable:
         values[family.token_variable] = token
     if family.pid_variable:
@@ -127,9 +131,13 @@ def _variables(family: CliFamily, named: str, port: int, token: str) -> dict[str
     return values
 
 
-def _write_lock(family: CliFamily, port: int, named: str, token: str) -> str:
+def _write_lock(family: CliFamily, port: int, folders: Sequence[str], token: str) -> str:
     """Without a process id: the CLI removes the files of those that it can't see."""
-    body = {"port": port, "workspacePath": named, "authToken": token, "ideName": IDE_NAME, "ideInfo": IDE_INFO}
+    told = {"port": port, "workspacePath": _named(folders)}
+    if family.lock:
+        told = family.lock(DoorAddress(port, token, folders))
+        told.pop("pid", None)
+    body = {**told, "authToken": token, "ideName": IDE_NAME, "ideInfo": IDE_INFO}
     folder = f'"${{{family.habits.home_variable}:-$HOME/{family.habits.folder}}}/ide"'
     return (
         f"(umask 077; mkdir -p {folder} && "

@@ -192,14 +192,22 @@ class Endpoint:
                 found = publication.family
         return found
 
-    def caller(self, token: str) -> str | None:
-        """The name of the family or of the agent that this token belongs to, in the same time whether it is right."""
-        family = self.family(token)
+    def caller(self, token: str, door: Door = "http") -> str | None:
+        """Whose token of a door this is: a family, an agent or a CLI elsewhere. Takes the same time for a wrong one."""
+        family = self.family(token, door)
         found = family.name if family else None
         for known, name in (*self.guests.items(), *self.elsewhere.items()):
-            if secrets.compare_digest(token.encode(), known.encode()):
+            if secrets.compare_digest(token.encode(), known.encode()) and self._door(known) == door:
                 found = name
         return found
+
+    def _door(self, known: str) -> Door:
+        """The door of the token of a guest or of a CLI elsewhere, whose name begins with that of its family."""
+        name = self.elsewhere.get(known, "")
+        for one in self.publications:
+            if name.startswith(f"{one.family.name} "):
+                return one.family.door
+        return "http"
 
     def admit(self, agent: str) -> str:
         """Let in an agent that a chat has started. Returns its token: 32 random bytes, valid until `dismiss`."""
@@ -211,7 +219,7 @@ class Endpoint:
     def admit_elsewhere(self, words: str) -> dict[str, str]:
         """Let in CLIs that run somewhere else: `words` follow their names. Returns their tokens, by family."""
         tokens: dict[str, str] = {}
-        for family in (one.family for one in self.publications if one.family.door == "http"):
+        for family in (one.family for one in self.publications if one.family.connects_elsewhere):
             name = f"{family.name} {words}"
             known = next((token for token, called in self.elsewhere.items() if called == name), None)
             tokens[family.name] = known or secrets.token_urlsafe(32)

@@ -166,12 +166,13 @@ class Session:
             self._said[here] = path
         return here
 
+    def there(self, path: str) -> str:
+        """What the CLI calls a path that is named here."""
+        return self._said.get(path) or self._maps().there(path)
+
     def _there(self, notification: Notification) -> Notification:
         """A notification with the paths as the CLI knows them."""
-        maps = self._maps()
-        return (
-            moved(notification, lambda path: self._said.get(path) or maps.there(path)) if maps.pairs else notification
-        )
+        return moved(notification, self.there) if self._maps().pairs else notification
 
     def left(self) -> dict[str, Any]:
         """The session id that the CLI uses, by which the next instance finds it."""

@@ -35,6 +35,33 @@ def program() -> str:
     return str(found[0])
 
 
+def settle(home: Path, cwd: Path, mode: str = "default", also: Mapping[str, object] | None = None) -> None:
+    """Write what its first start would ask, with a permission mode, into a home; the person trusts the folder."""
+    (home / ".claude").mkdir(exist_ok=True)
+    known = {
+        "hasCompletedOnboarding": True,
+        "theme": "dark",
+        "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
+        "projects": {str(cwd): {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}},
+        **(also or {}),
+    }
+    (home / ".claude.json").write_text(json.dumps(known), encoding="utf-8")
+    settings = {"permissions": {"defaultMode": mode}}
+    (home / ".claude" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
+def variables(model: Model) -> dict[str, str]:
+    """What makes it talk to this model and to nobody else."""
+    return {
+        "ANTHROPIC_API_KEY": KEY,
+        "ANTHROPIC_BASE_URL": model.base_url.removesuffix("/v1"),
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "IS_SANDBOX": "1",
+    }
+
+
 class Claude(Cli):
     """Claude Code in a terminal, in the home's project folder.
 
@@ -59,28 +86,12 @@ class Claude(Cli):
         more: Mapping[str, str] | None = None,
     ) -> None:
         cwd = cwd or home.workspace
-        folder = home.home / ".claude"
-        folder.mkdir(exist_ok=True)
-        trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
-        known = {
-            "hasCompletedOnboarding": True,
-            "theme": "dark",
-            "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
-            "projects": {str(cwd): trusted},
-            **(also or {}),
-        }
-        (home.home / ".claude.json").write_text(json.dumps(known), encoding="utf-8")
-        (folder / "settings.json").write_text(json.dumps({"permissions": {"defaultMode": mode}}), encoding="utf-8")
+        settle(home.home, cwd, mode, also)
         own = {"CLAUDE_CODE_SSE_PORT": str(port), "ENABLE_IDE_INTEGRATION": "true"} if port else {}
         environment = home.environment(
             TERM="xterm-256color",
             SHELL="/bin/bash",
-            ANTHROPIC_API_KEY=KEY,
-            ANTHROPIC_BASE_URL=model.base_url.removesuffix("/v1"),
-            DISABLE_TELEMETRY="1",
-            DISABLE_AUTOUPDATER="1",
-            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
-            IS_SANDBOX="1",
+            **variables(model),
             **own,
             **(more or {}),
         )

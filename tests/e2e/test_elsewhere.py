@@ -24,8 +24,8 @@ from typing import Any
 
 import pytest
 
-from . import gemini, qwen
-from .cli import START
+from . import claude, gemini, qwen
+from .cli import START, Cli
 from .clis import NOT_IN_A_CONTAINER, pinned
 from .editor import Editor
 from .gemini import StartedGemini
@@ -73,6 +73,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+class StartedClaude(claude.Claude):
+    """Claude Code in a shell."""
+
+    def __init__(self, model: Model, terminal: Terminal) -> None:
+        Cli.__init__(self, model, terminal)
+
+
 Started = StartedQwen | StartedGemini
 
 
@@ -91,6 +98,7 @@ class OtherSide:
         for name, settings in ((".qwen", qwen.settings()), (".gemini", gemini.settings())):
             (self.there / name).mkdir()
             (self.there / name / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+        claude.settle(self.there, self.mounted)
         self.model = Model()
         stack.callback(self.model.close)
         self.model_port = int(self.model.base_url.rpartition(":")[2].partition("/")[0])
@@ -129,6 +137,7 @@ class OtherSide:
             "QWEN_CODE_DISABLE_CRON": "1",
             "QWEN_DISABLE_AUTO_TITLE": "1",
             "PS1": "ready> ",
+            **claude.variables(self.model),
         }
         steps = [
             "#!/bin/sh",
@@ -157,14 +166,18 @@ class OtherSide:
         command = ["ssh", "-F", str(keys / "config"), *shlex.split(line)[1:]]
         return Terminal(command, cwd=self.home.root, env=self.home.environment(TERM="xterm-256color"))
 
-    def connect(self, terminal: Terminal, lines: list[str], key: str = "qwen") -> Started:
-        """Paste the lines, and start a CLI in the same shell."""
+    def paste(self, terminal: Terminal, lines: list[str]) -> None:
+        """Paste the lines, the last of which says whether the editor answers."""
         self.stack.callback(terminal.close)
         terminal.wait_text("ready>", START)
         for line in lines:
             terminal.press(f"{line}\r")
             time.sleep(0.2)
         terminal.wait_text("The editor answers.", START)
+
+    def connect(self, terminal: Terminal, lines: list[str], key: str = "qwen") -> Started:
+        """Paste the lines, and start a CLI in the same shell."""
+        self.paste(terminal, lines)
         if key == "gemini":
             options = f"NODE_OPTIONS={shlex.quote(NOT_IN_A_CONTAINER)}"
             command = [*pinned("gemini", gemini.NEWEST), "-m", "gemini-2.5-flash"]
@@ -212,20 +225,34 @@ def test_over_ssh_a_change_is_reviewed_here(other: OtherSide, gemini_program: No
 @pytest.mark.skipif(not hasattr(os, "setns"), reason="a relay between namespaces needs Python 3.12")
 def test_in_a_container_a_change_is_reviewed_here(other: OtherSide) -> None:
     """It reaches the editor as host.docker.internal alone."""
-    hosts = other.home.root / "hosts"
-    hosts.write_text("127.0.0.1 localhost\n127.0.0.2 host.docker.internal\n", encoding="utf-8")
-    within = (
-        "ip link set lo up; mount -t tmpfs none /run; touch /run/.containerenv; "
-        f"mount --bind {hosts} /etc/hosts; exec {other.script()}"
+    other.review(other.connect(*in_a_container(other)), "Qwen Code in a container")
+
+
+@pytest.mark.skipif(not hasattr(os, "setns"), reason="a relay between namespaces needs Python 3.12")
+def test_a_proposal_of_claude_code_in_a_container_is_reviewed_here(other: OtherSide) -> None:
+    """It connects by itself, and its own names of the files are those of the container."""
+    terminal, lines = in_a_container(other)
+    # Docker Desktop needs it, so the lines have it where that is.
+    other.paste(terminal, ["export CLAUDE_CODE_IDE_HOST_OVERRIDE=host.docker.internal", *lines])
+    terminal.press(f"clear; {claude.program()} --permission-mode default\r")
+    cli = StartedClaude(other.model, terminal)
+    cli.wait_ready()
+    other.editor.wait("connection", lambda: "Claude Code in a container is connected." in other.panel())
+    for old, new in (('"hi"', '"hello"'), ('"hello"', '"good morning"')):
+        script = cli.ask_to_edit(other.mounted / "greet.py", old, new)
+        proposal = other.editor.wait_diff(other.file)
+        other.editor.accept(proposal)
+        cli.wait_done(script)
+        assert new in other.file.read_text(encoding="utf-8")
+        other.editor.wait_no_diff()
+    script = cli.ask_to_edit(other.mounted / "greet.py", '"good morning"', '"no"')
+    other.editor.reject(other.editor.wait_diff(other.file))
+    cli.wait_idle()
+    assert '"good morning"' in other.file.read_text(encoding="utf-8")
+    other.editor.do(
+        "command", name="qwen_companion_send", args={"what": "file"}, view=other.editor.open_file(other.file)
     )
-    terminal = Terminal([*NAMESPACES, "sh", "-c", within], cwd=other.home.root, env=other.home.environment())
-    lines = other.lines(place="container")
-    assert f"-v {other.home.workspace}:{other.mounted} IMAGE" in other.panel()
-    terminal.wait_text("ready>", START)
-    pid = int((other.there / "pid").read_text(encoding="utf-8"))
-    for address, port in (("127.0.0.2", other.port), ("127.0.0.1", other.model_port)):
-        other.stack.callback(relay(pid, address, port))
-    other.review(other.connect(terminal, lines), "Qwen Code in a container")
+    terminal.wait_text("@greet.py")
 
 
 def relay(pid: int, address: str, port: int) -> Callable[[], None]:
@@ -290,3 +317,21 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
     for each in (source, target):
         with contextlib.suppress(OSError):
             each.shutdown(socket.SHUT_RDWR)
+
+
+def in_a_container(other: OtherSide) -> tuple[Terminal, list[str]]:
+    """A shell in a container that reaches the editor as host.docker.internal alone, and the lines for it."""
+    hosts = other.home.root / "hosts"
+    hosts.write_text("127.0.0.1 localhost\n127.0.0.2 host.docker.internal\n", encoding="utf-8")
+    within = (
+        "ip link set lo up; mount -t tmpfs none /run; touch /run/.containerenv; "
+        f"mount --bind {hosts} /etc/hosts; exec {other.script()}"
+    )
+    terminal = Terminal([*NAMESPACES, "sh", "-c", within], cwd=other.home.root, env=other.home.environment())
+    lines = other.lines(place="container")
+    assert f"-v {other.home.workspace}:{other.mounted} IMAGE" in other.panel()
+    terminal.wait_text("ready>", START)
+    pid = int((other.there / "pid").read_text(encoding="utf-8"))
+    for address, port in (("127.0.0.2", other.port), ("127.0.0.1", other.model_port)):
+        other.stack.callback(relay(pid, address, port))
+    return terminal, lines

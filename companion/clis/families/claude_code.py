@@ -56,6 +56,7 @@ CLAUDE_CODE = CliFamily(
     door="websocket",
     client="claude-code",
     lock=lock,
+    host_variable="CLAUDE_CODE_IDE_HOST_OVERRIDE",
     # Whoever else inherits the port would connect without the token: OpenCode does.
     own_variables={"ENABLE_IDE_INTEGRATION": "true"},
 )

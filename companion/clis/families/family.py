@@ -176,6 +176,8 @@ class CliFamily:
     """Its name in MCP's `clientInfo`, which tells it from others that read the same discovery file."""
     lock: Callable[[DoorAddress], dict[str, Any]] | None = None
     """What its discovery file says of a door, if that isn't what Qwen Code and Gemini CLI read."""
+    host_variable: str = ""
+    """The variable with the editor's host, for a CLI in a container that looks for none but its own 127.0.0.1."""
     own_variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """More variables. With any, all of them are only for the terminals in which the editor runs this CLI."""
     shows_diffs: bool = True
@@ -184,6 +186,11 @@ class CliFamily:
     """Whether it takes the removal of its discovery file for the end of the editor, and gives up its open diffs."""
     takes_edits: bool = True
     """Whether it writes the text that the person has accepted, also where that is not the one that it proposed."""
+
+    @property
+    def connects_elsewhere(self) -> bool:
+        """Whether it can be told of a port that leads to this computer."""
+        return bool(self.files) and self.door != "socket"
 
     @property
     def silent_options(self) -> frozenset[str]:

@@ -72,7 +72,7 @@ class ClaudeDoor:
         self._inherited: list[tuple[Client, Mapping[str, Any]]] = []
         left, offer.endpoint.live = offer.endpoint.live, []
         for one in left:
-            client = Client(offer, self._tools, FAMILIES[0], self._forget)
+            client = Client(offer, self._tools, one["cli"], self._forget)
             client.inherit(one)
             self._inherited.append((client, one))
             self._clients.append(client)
@@ -85,7 +85,7 @@ class ClaudeDoor:
         """The answer to a request for a connection that is not let in: as everywhere, Host, Origin, then the token."""
         if refused := self._access.refusal(headers):
             return refused
-        if self._family(headers) is None:
+        if self._caller(headers) is None:
             return PlainTextResponse("Unauthorized", 401)
         if len(self._clients) >= MOST_CONNECTIONS:
             return PlainTextResponse("Too many connections", 503, {"retry-after": "1"})
@@ -93,15 +93,15 @@ class ClaudeDoor:
 
     def opened(self, wire: WebSocket, headers: Headers) -> Client:
         """A connection is open."""
-        family = self._family(headers)
-        assert family  # noqa: S101 - it was let in
-        client = Client(self._offer, self._tools, family, self._forget)
+        caller = self._caller(headers)
+        assert caller  # noqa: S101 - it was let in
+        client = Client(self._offer, self._tools, caller, self._forget)
         client.wire = wire
         self._clients.append(client)
         return client
 
-    def _family(self, headers: Headers) -> CliFamily | None:
-        return self._offer.endpoint.family(headers.get(TOKEN, ""), "websocket")
+    def _caller(self, headers: Headers) -> str | None:
+        return self._offer.endpoint.caller(headers.get(TOKEN, ""), "websocket")
 
     def _forget(self, client: Client) -> None:
         self._clients.remove(client)
@@ -136,12 +136,12 @@ class ClaudeDoor:
         return [left for client in list(self._clients) if (left := client.release())]
 
     def mention(self, named: Sequence[Mention], family: CliFamily | None = None) -> tuple[int, list[str]]:
-        """Put files, or lines of them from 1, into the prompt of each CLI, or of each of a family.
+        """Put files, or lines of them from 1, into the prompt of each CLI, or of each of a family on this computer.
 
         Returns into how many, and the paths that were left out since they would act there or mention another file: a
         CLI types them as they are.
         """
-        listening = [one for one in self._clients if one.is_listening and family in (None, one.family)]
+        listening = [one for one in self._clients if one.is_listening and (family is None or one.cli == family.name)]
         left = [path for path, _ in named if not is_plain(path) or _MENTIONS.search(path)]
         rest = [(path, lines) for path, lines in named if path not in left]
         for client in listening:
@@ -163,10 +163,12 @@ _MENTIONS = re.compile(r"\s@")
 class Client:
     """A CLI on a WebSocket."""
 
-    def __init__(self, offer: Offer, tools: ClaudeTools, family: CliFamily, forget: Callable[[Client], object]) -> None:
-        """`family` is the one whose token it has; `clientInfo` may say that it is another."""
+    def __init__(self, offer: Offer, tools: ClaudeTools, caller: str, forget: Callable[[Client], object]) -> None:
+        """`caller` is the family whose token it has, and where it runs; `clientInfo` may say that it is another."""
         self.wire: WebSocket | None = None
-        self.family = family
+        self.family = next(one for one in FAMILIES if f"{caller} ".startswith(f"{one.name} "))
+        self._place = caller.removeprefix(self.family.name)
+        """What follows its name if it runs elsewhere."""
         self.identifier = secrets.token_hex(16)
         self.proposals: dict[int | str, Proposal] = {}
         """The open diffs, by the ids of their calls."""
@@ -267,7 +269,7 @@ class Client:
         asked, info = params.get("protocolVersion"), params.get("clientInfo")
         name = cast("dict[str, object]", info).get("name") if isinstance(info, dict) else None
         self.family = next((one for one in FAMILIES if one.door == "websocket" and one.client == name), self.family)
-        self._begin(self.family.name)
+        self._begin()
         self._answer(
             identifier,
             {
@@ -277,8 +279,11 @@ class Client:
             },
         )
 
-    def _begin(self, cli: str) -> None:
-        self._session = self._offer.sessions.begin(self.identifier, cli, door="websocket")
+    def _begin(self) -> Session:
+        is_elsewhere = bool(self._place)
+        begun = self._offer.sessions.begin(self.identifier, self.cli, is_elsewhere=is_elsewhere, door="websocket")
+        self._session = begun
+        return begun
 
     def _notified(self, method: str, params: dict[str, Any]) -> None:
         if method == "notifications/initialized" and not self.family.shows_diffs:
@@ -320,8 +325,9 @@ class Client:
 
     def mention(self, path: str, lines: tuple[int, int] | None) -> None:
         """Put a file, or lines of it from 1, into its prompt."""
+        params: dict[str, Any] = {"filePath": self._session.there(path) if self._session else path}
         first, last = (lines[0] - 1, lines[1] - 1) if lines else (None, None)
-        params = {"filePath": path, "lineStart": first, "lineEnd": last}
+        params |= {"lineStart": first, "lineEnd": last}
         self._send({"method": "at_mentioned", "params": params})
 
     def _tell(self) -> None:
@@ -336,7 +342,7 @@ class Client:
             while self._is_due and self.wire and self.wire.is_open and self.wire.is_readable:
                 self._is_due = False
                 with contextlib.suppress(TimeoutError):
-                    selection = await selection_of(self._offer)
+                    selection = await selection_of(self._offer, self._session.there if self._session else str)
                     if selection != self._told:
                         self._told = selection
                         self._send({"method": "selection_changed", "params": selection})
@@ -347,7 +353,8 @@ class Client:
 
     def _offered(self) -> list[str]:
         shows = self.family.shows_diffs and self._offer.settings().show_diffs
-        return [name for name in TOOLS if shows or name not in DIFF_TOOLS]
+        # The others are about files of this computer.
+        return [name for name in TOOLS if (shows if name in DIFF_TOOLS else not self._place)]
 
     def _called(self, identifier: int | str, params: dict[str, Any]) -> None:
         name: object = params.get("name")
@@ -385,6 +392,8 @@ class Client:
         """The result of a call; None if it waits for the person."""
         match name:
             case "openDiff":
+                if self._session and isinstance(path := arguments.get("new_file_path"), str):
+                    arguments = {**arguments, "new_file_path": self._session.here(path)}
                 return await self._open(identifier, OpenDiff.model_validate(arguments))
             case "close_tab":
                 tab = CloseTab.model_validate(arguments).tab_name
@@ -405,7 +414,7 @@ class Client:
         # It has one question for a file at a time: an older one has been answered in the terminal.
         self._withdraw(lambda one: one.tab == given.tab_name or one.path == path)
         proposal = self.proposals[identifier] = Proposal(self, identifier, path, given.tab_name)
-        connected = self._session.since if self._session else None
+        connected = self._session.since if self._session and self._session.is_in_terminal else None
         self._offer.reviews.open(proposal, path, given.new_file_contents, connected=connected)
         return None
 
@@ -428,7 +437,7 @@ class Client:
     @property
     def cli(self) -> str:
         """Its name."""
-        return self.family.name
+        return self.family.name + self._place
 
     # A reload
 
@@ -461,7 +470,7 @@ class Client:
             "socket": connection,
             "unread": unread,
             "identifier": self.identifier,
-            "family": self.family.name,
+            "cli": self.cli,
             "since": session.since if session else None,
             "is_listening": self._stream is not None,
             "calls": {one.identifier: [one.path, one.tab] for one in self.proposals.values()},
@@ -470,13 +479,10 @@ class Client:
     def inherit(self, left: Mapping[str, Any]) -> None:
         """Be what the previous instance has left of a connection."""
         self.identifier = left["identifier"]
-        self.family = next((one for one in FAMILIES if one.name == left["family"]), self.family)
         for identifier, (path, tab) in left["calls"].items():
             self.proposals[identifier] = Proposal(self, identifier, path, tab)
         if left["since"] is not None:
-            self._begin(self.family.name)
-            if self._session:
-                self._session.since = left["since"]
+            self._begin().since = left["since"]
         self._was_listening = left["is_listening"]
 
     def resumed(self) -> None:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
 from pydantic import BaseModel, ConfigDict, StrictStr
@@ -116,8 +116,11 @@ def _json(value: object) -> dict[str, Any]:
     return text(json.dumps(value, ensure_ascii=False))
 
 
-async def selection_of(offer: Offer) -> dict[str, Any]:
-    """What is selected in a window, as `selection_changed` has it. A nameless file if nothing may be told."""
+async def selection_of(offer: Offer, there: Callable[[str], str] = str) -> dict[str, Any]:
+    """What is selected in a window, as `selection_changed` has it. A nameless file if nothing may be told.
+
+    `there` gives what the CLI calls a path.
+    """
     try:
         found = await offer.knowledge.selection()
     except UntoldError:
@@ -127,10 +130,12 @@ async def selection_of(offer: Offer) -> dict[str, Any]:
     # With several selections, it is the first one that counts. A text that is kept back leaves the place of the caret.
     first = found.selections[0]
     end = first.end if first.text else first.start
+    path = there(found.path)
+    url = f"file:///{quote(path.replace(os.sep, '/').lstrip('/'), safe='/:')}"
     return {
         "text": first.text,
-        "filePath": found.path,
-        "fileUrl": Path(found.path).as_uri(),
+        "filePath": path,
+        "fileUrl": Path(path).as_uri() if path == found.path else url,
         "selection": _range(first.start, end),
     }
 

@@ -30,7 +30,7 @@ PATIENCE = 60
 """How many checks find no CLI before the person is told."""
 LOOKS = 900
 NO_FOLDER = "Open a folder first: a CLI connects to the window whose folder it runs in."
-START = f"Then start the CLI there: {STARTS}. Type /ide enable if it doesn't connect. {ONLY_HERE}"
+START = f"Then start the CLI there: {STARTS}. Type /ide enable, in Claude Code /ide, if it doesn't connect. {ONLY_HERE}"
 REFUSED = {
     "token": (
         "A CLI has reached this window with a token that is not valid. Paste the lines again on the other side, and "
@@ -54,7 +54,7 @@ NOT_REACHED: dict[Place, str] = {
         "Nothing has reached this window yet. WSL reaches it only with mirrored networking, after “wsl --shutdown”."
     ),
 }
-IDE_MODE = "If the last line says that the editor answers, type “/ide enable” in the CLI."
+IDE_MODE = "If the last line says that the editor answers, type “/ide enable” in the CLI, in Claude Code “/ide”."
 
 
 class QwenCompanionConnectElsewhereCommand(sublime_plugin.WindowCommand):

@@ -12,7 +12,7 @@ import pytest
 from companion.clis.elsewhere import ONLY_HERE, Elsewhere, Place, steps
 
 PORT = 40123
-TOKENS = {"Qwen Code": "t'1", "Gemini CLI": "t2"}
+TOKENS = {"Qwen Code": "t'1", "Gemini CLI": "t2", "Claude Code": "t3"}
 
 
 def test_over_ssh_the_port_leads_back() -> None:
@@ -32,8 +32,13 @@ def test_a_container_gets_the_folders_and_the_network(monkeypatch: pytest.Monkey
         monkeypatch.setattr("companion.clis.elsewhere.sys.platform", system)
         return steps(Elsewhere("container"), PORT, TOKENS, {"/home/me/my app": "/work"})[0].lines[0]
 
+    def there() -> list[str]:
+        return steps(Elsewhere("container"), PORT, TOKENS, {})[1].lines
+
     assert line("linux") == "docker run -it --network host -v '/home/me/my app:/work' IMAGE"
+    assert "export CLAUDE_CODE_IDE_HOST_OVERRIDE=host.docker.internal" not in there()
     assert line("win32") == 'docker run -it -v "/home/me/my app:/work" IMAGE'
+    assert "export CLAUDE_CODE_IDE_HOST_OVERRIDE=host.docker.internal" in there()
     assert line("darwin") == "docker run -it -v '/home/me/my app:/work' IMAGE"
 
 
@@ -51,7 +56,7 @@ def test_the_lines_for_wsl_word_for_word(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("companion.clis.elsewhere.sys.platform", "win32")
     monkeypatch.setattr("companion.clis.elsewhere.os.getppid", lambda: 4711)
     folders = {r"C:\Users\ada\my app": "/mnt/c/Users/ada/my app", r"D:\b": "/mnt/d/b"}
-    here, there = steps(Elsewhere("wsl"), PORT, {"Qwen Code": "t1", "Gemini CLI": "t2"}, folders)
+    here, there = steps(Elsewhere("wsl"), PORT, TOKENS | {"Qwen Code": "t1"}, folders)
     assert here.title == "Once, in the file .wslconfig of your home folder; then run: wsl --shutdown"
     assert here.lines == ["[wsl2]", "networkingMode=mirrored"]
     assert there.title == "In the shell of WSL:"
@@ -61,14 +66,22 @@ def test_the_lines_for_wsl_word_for_word(monkeypatch: pytest.MonkeyPatch) -> Non
         '"ideInfo": {"name": "sublimetext", "displayName": "Sublime Text"}}'
     )
     folder = '"${QWEN_HOME:-$HOME/.qwen}/ide"'
+    claude = (
+        '{"workspaceFolders": ["/mnt/c/Users/ada/my app", "/mnt/d/b"], "transport": "ws", "authToken": "t3", '
+        '"ideName": "Sublime Text", "ideInfo": {"name": "sublimetext", "displayName": "Sublime Text"}}'
+    )
+    claudes = '"${CLAUDE_CONFIG_DIR:-$HOME/.claude}/ide"'
     assert there.lines == [
         f"(umask 077; mkdir -p {folder} && printf '%s\\n' '{lock}' > {folder}/40123.lock)",
+        f"(umask 077; mkdir -p {claudes} && printf '%s\\n' '{claude}' > {claudes}/40123.lock)",
         "export QWEN_CODE_IDE_SERVER_PORT=40123",
         f"export QWEN_CODE_IDE_WORKSPACE_PATH='{named}'",
         "export GEMINI_CLI_IDE_SERVER_PORT=40123",
         f"export GEMINI_CLI_IDE_WORKSPACE_PATH='{named}'",
         "export GEMINI_CLI_IDE_AUTH_TOKEN=t2",
         "export GEMINI_CLI_IDE_PID=4711",
+        "export CLAUDE_CODE_SSE_PORT=40123",
+        "export ENABLE_IDE_INTEGRATION=true",
         "export TERM_PROGRAM=sublime",
         "cd '/mnt/c/Users/ada/my app'",
         (
@@ -113,4 +126,4 @@ def test_the_lines_of_the_other_side_write_the_file_and_the_variables(tmp_path: 
 
 
 def test_those_that_do_not_connect_from_there_are_named():
-    assert ONLY_HERE == "Claude Code, Copilot CLI and OpenCode connect from this computer only."
+    assert ONLY_HERE == "Copilot CLI and OpenCode connect from this computer only."

@@ -8,13 +8,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from companion.clis.families import CLAUDE_CODE
 from companion.ids import WindowId
+from companion.server.doors import claude as claude_module
 from companion.server.path_maps import PathMaps
 from companion.server.port import ElsewhereState
 from companion.settings import Settings
 
 from ..conftest import Running
 from ..wire import Cli, Stream
+from .doors.client import TOKEN, Client, texts
+from .doors.test_claude import select
 
 WORDS = "on buildbox"
 THERE = "/srv/app"
@@ -143,3 +147,52 @@ def test_what_is_known_of_a_cli_that_is_awaited(running: Running, project: Path)
     assert again is not None
     assert again.tokens == offer.tokens, "what was pasted before goes on"
     assert offer.folders == (str(project),)
+
+
+@pytest.fixture
+def claude(running: Running, files: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    """A connected Claude Code on another machine."""
+    monkeypatch.setattr(claude_module, "SETTLING", 0)
+    running.focus(1, files[0])
+    offer = running.do(lambda companion: companion.offer_elsewhere(WindowId(1), WORDS))
+    assert offer is not None
+    client = Client(offer.port, {TOKEN: offer.tokens["Claude Code"]})
+    yield client.connect()
+    client.close()
+
+
+def test_claude_code_gets_the_paths_of_the_other_side_and_no_tools_about_those_of_here(
+    running: Running, claude: Client, files: list[str]
+) -> None:
+    tools = {tool["name"] for tool in claude.ask("tools/list")["result"]["tools"]}
+    assert tools == {"openDiff", "close_tab", "closeAllDiffTabs"}
+    assert "error" in claude.answer(claude.start("saveDocument", filePath=files[0]))
+    select(running, files[0])
+    while (told := claude.hears("selection_changed"))["filePath"] != f"{THERE}/a.txt":
+        pass
+    assert told["fileUrl"] == f"file://{THERE}/a.txt"
+    state = running.do(lambda companion: companion.state_elsewhere(WindowId(1), WORDS))
+    assert state.clis == ("Claude Code on buildbox",)
+    running.do(lambda companion: companion.mention(WindowId(1), [(files[0], [(2, 2)])]))
+    assert claude.hears("at_mentioned") == {"filePath": f"{THERE}/a.txt", "lineStart": 1, "lineEnd": 1}
+    own = running.do(lambda companion: companion.mention(WindowId(1), [(files[0], [])], CLAUDE_CODE))
+    assert own == (0, []), "what is sent to a terminal here is for none elsewhere"
+
+
+def test_a_proposal_of_claude_code_is_for_the_file_here(running: Running, claude: Client, files: list[str]) -> None:
+    call = claude.propose(f"{THERE}/b.txt", "new\n")
+    assert running.diff(files[1]).review.owner.cli == "Claude Code on buildbox"
+    assert running.read_transcripts() == set()
+    running.accept(files[1])
+    assert texts(claude.answer(call)) == ["FILE_SAVED", "new\n"]
+
+
+def test_a_token_for_elsewhere_opens_no_other_door(running: Running) -> None:
+    offer = running.do(lambda companion: companion.offer_elsewhere(WindowId(1), WORDS))
+    assert offer is not None
+    for family, token in offer.tokens.items():
+        with Cli({"port": offer.port, "authToken": token}) as cli:
+            assert (cli.ask("initialize").status_code == 401) is (family == "Claude Code")
+        client = Client(offer.port, {TOKEN: token})
+        assert client.status == (101 if family == "Claude Code" else 401)
+        client.close()
