@@ -30,6 +30,8 @@ def test_what_is_sent_to_the_cli_is_in_its_prompt_and_in_its_model(place: Claude
     cli.terminal.wait_text(PICKED, STEP)
     place.editor.do("command", name="qwen_companion_send", args={"what": "selection"}, view=place.view)
     cli.terminal.wait_text("@greet.py#L2")
+    place.editor.do("command", name="qwen_companion_send", args={"what": "file"}, view=place.view)
+    cli.terminal.wait_text("@greet.py#L2 @greet.py")
 
 
 def test_a_proposal_has_the_sentence_before_its_call_in_the_transcript(place: ClaudePlace) -> None:

@@ -182,6 +182,8 @@ class CliFamily:
     """More variables. With any, all of them are only for the terminals in which the editor runs this CLI."""
     shows_diffs: bool = True
     """Whether it proposes its changes to an editor."""
+    first_line: int = 0
+    """The number that it gives to the first line of a file. Where that is 1, a mention has to name lines."""
     watches_file: bool = False
     """Whether it takes the removal of its discovery file for the end of the editor, and gives up its open diffs."""
     takes_edits: bool = True

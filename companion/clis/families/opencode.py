@@ -68,4 +68,5 @@ OPENCODE = CliFamily(
     door="websocket",
     client="opencode",
     shows_diffs=False,
+    first_line=1,
 )

@@ -326,8 +326,12 @@ class Client:
     def mention(self, path: str, lines: tuple[int, int] | None) -> None:
         """Put a file, or lines of it from 1, into its prompt."""
         params: dict[str, Any] = {"filePath": self._session.there(path) if self._session else path}
-        first, last = (lines[0] - 1, lines[1] - 1) if lines else (None, None)
-        params |= {"lineStart": first, "lineEnd": last}
+        # Neither takes a mention with a line that is null. OpenCode reads on to the end from a single one.
+        if lines is None and self.family.first_line:
+            lines = 1, 1
+        if lines:
+            start, end = (line - 1 + self.family.first_line for line in lines)
+            params |= {"lineStart": start, "lineEnd": end}
         self._send({"method": "at_mentioned", "params": params})
 
     def _tell(self) -> None:
@@ -343,6 +347,8 @@ class Client:
                 self._is_due = False
                 with contextlib.suppress(TimeoutError):
                     selection = await selection_of(self._offer, self._session.there if self._session else str)
+                    for place in ("start", "end"):
+                        selection["selection"][place]["line"] += self.family.first_line
                     if selection != self._told:
                         self._told = selection
                         self._send({"method": "selection_changed", "params": selection})

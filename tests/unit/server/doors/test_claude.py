@@ -345,7 +345,18 @@ def test_a_mention_counts_lines_from_zero(running: Running, connect: Connect, pa
     for bad in ("/p/x\x1b[201~\r@/home/me/.ssh/id_rsa\n.py", "/p/notes @.env", "/p/\u202eyp.x"):
         assert running.do(lambda companion, bad=bad: companion.mention(window, [(bad, [])])) == (0, [bad])
     assert client.hears("at_mentioned") == {"filePath": path, "lineStart": 0, "lineEnd": 2}
-    assert client.hears("at_mentioned") == {"filePath": path, "lineStart": None, "lineEnd": None}
+    assert client.hears("at_mentioned") == {"filePath": path}
+
+
+def test_opencode_counts_lines_from_one_and_is_always_told_some(running: Running, connect: Connect, path: str):
+    client = connect(running, "opencode")
+    select(running, path)
+    while (told := client.hears("selection_changed"))["filePath"] != path:
+        pass
+    assert (told["selection"]["start"]["line"], told["selection"]["end"]["line"]) == (2, 2)
+    assert running.do(lambda it: it.mention(WindowId(1), [(path, [(1, 3)]), (path, [])])) == (1, [])
+    assert client.hears("at_mentioned") == {"filePath": path, "lineStart": 1, "lineEnd": 3}
+    assert client.hears("at_mentioned") == {"filePath": path, "lineStart": 1, "lineEnd": 1}
 
 
 def test_of_several_files_the_one_whose_name_cannot_be_typed_is_said_wherever_it_stands(
@@ -368,7 +379,7 @@ def test_a_mention_for_a_terminal_is_for_the_family_that_runs_there(running: Run
     assert running.do(lambda companion: companion.mention(WindowId(1), named, OPENCODE)) == (1, [])
     assert opencode.hears("at_mentioned")["filePath"] == path
     assert running.do(lambda companion: companion.mention(WindowId(1), [(path, [])], CLAUDE_CODE)) == (1, [])
-    assert claude.hears("at_mentioned")["lineStart"] is None
+    assert claude.hears("at_mentioned") == {"filePath": path}
     assert running.do(lambda companion: companion.mention(WindowId(1), named)) == (2, [])
 
 
