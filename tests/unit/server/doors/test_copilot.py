@@ -396,6 +396,17 @@ def test_what_is_no_request_ends_its_own_connection_only(running: Running, conne
     assert cli.tools()
 
 
+def test_a_call_with_the_id_of_one_that_waits_leaves_that_as_it_is(running: Running, connect: Connect, path: str):
+    cli = connect(running)
+    answers = cli.propose(path, "new\n")
+    review = the_diff(running)
+    assert cli.told("get_vscode_info")
+    running.accept(path)
+    until(lambda: answers)
+    assert answers[0]["result"] == "SAVED"
+    assert not review.orphaned
+
+
 def test_the_name_of_a_conversation_is_the_title_of_its_diffs_also_after_a_reload(
     start: Callable[[], Running], connect: Connect, path: str
 ):
