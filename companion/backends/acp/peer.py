@@ -220,6 +220,8 @@ class Peer:
         method, number = message.get("method"), message.get("id")
         if isinstance(number, float) and number.is_integer():
             number = int(number)  # JSON has one kind of numbers
+        if method is None:
+            number = _as_number(number)
         params = as_object(message.get("params"))
         if isinstance(method, str) and "id" in message:
             self._requested(number, method, params)
@@ -287,7 +289,7 @@ class Peer:
             return
         if b'"method"' in fields:
             self._refuse(number, METHOD_NOT_FOUND, f"the message was not read: {why}")
-        elif (call := self._waiting.get(number)) and not call.answer.done():
+        elif (call := self._waiting.get(_as_number(number))) and not call.answer.done():
             call.answer.set_exception(AnswerError(self.agent, 0, f"its answer was not read: {why}"))
 
     def _refuse(self, number: object, code: int, message: str) -> None:
@@ -312,6 +314,12 @@ def _own_fields(line: bytes) -> dict[bytes, Any]:
             case _:
                 pass
     return fields
+
+
+def _as_number(identifier: Any) -> Any:
+    """The id of an answer, which is a number of ours; some agents tell every id as a text."""
+    is_text = isinstance(identifier, str) and re.fullmatch("[0-9]{1,15}", identifier)
+    return int(identifier) if is_text else identifier
 
 
 def _nothing(_name: str) -> None:

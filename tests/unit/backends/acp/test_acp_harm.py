@@ -343,6 +343,19 @@ async def test_a_message_that_is_too_long_is_refused_by_its_own_id(head: str, re
     assert [json.loads(line)["id"] for line in sent] == refused
 
 
+@pytest.mark.parametrize(("number", "junk"), [('"1"', []), ("1.0", []), ('"one"', ["an answer to what was not asked"])])
+async def test_an_answer_may_have_its_number_as_a_text(number: str, junk: list[str]):
+    got: list[str] = []
+    peer = Peer("Agent", lambda _: None, as_answered, lambda *_: None, got.append)
+    asked = asyncio.create_task(peer.call("initialize", {"protocolVersion": 1}, None))
+    await asyncio.sleep(0)
+    peer.receive(f'{{"id": {number}, "result": {{"protocolVersion": 1}}}}'.encode())
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert (asked.done(), got) == (not junk, junk)
+    asked.cancel()
+
+
 @pytest.mark.parametrize("kind", ["request", "notification", "answer"])
 async def test_a_message_of_millions_of_parts_is_refused_before_it_is_parsed(
     kind: str, monkeypatch: pytest.MonkeyPatch
