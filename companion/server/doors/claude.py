@@ -72,7 +72,7 @@ class ClaudeDoor:
         self._inherited: list[tuple[Client, Mapping[str, Any]]] = []
         left, offer.endpoint.live = offer.endpoint.live, []
         for one in left:
-            client = Client(offer, self._tools, one["cli"], self._forget)
+            client = Client(offer, self._tools, one["family"], self._forget)
             client.inherit(one)
             self._inherited.append((client, one))
             self._clients.append(client)
@@ -476,7 +476,7 @@ class Client:
             "socket": connection,
             "unread": unread,
             "identifier": self.identifier,
-            "cli": self.cli,
+            "family": self.cli,
             "since": session.since if session else None,
             "is_listening": self._stream is not None,
             "calls": {one.identifier: [one.path, one.tab] for one in self.proposals.values()},
