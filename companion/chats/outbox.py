@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import time
@@ -266,12 +267,15 @@ class Outbox:
         return self._sent.get(queued) or Draft(text)
 
     async def _deliver(self, key: str, waiting: _Waiting, *, mid_turn: bool) -> None:
+        why = "This could not be sent."
         try:
             async with self._sending:
                 await self._send(waiting, mid_turn=mid_turn)
         except ChatError as error:
-            if self._settle(key):
-                self._chat.give_back(waiting.draft, str(error))
+            why = str(error)
+        finally:
+            if not waiting.prompt and self._settle(key):
+                self._chat.give_back(waiting.draft, why)
 
     def _look_at(self, key: str) -> None:
         if waiting := self._waiting.get(key):
@@ -310,7 +314,10 @@ class Outbox:
         for old in list(self._sent)[:-MAX_REMEMBERED]:
             del self._sent[old]
         if undone:
-            await self._chat.place.turns.told(self._chat.window, undone)
+            # The next prompt waits for it, but no longer than it waits for what was undone.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(UNDONE_LIMIT):
+                    await self._chat.place.turns.told(self._chat.window, undone)
 
     async def _undone(self) -> list[str]:
         """What the person has undone, which goes with a prompt that is sent now, if they want that.
