@@ -211,7 +211,8 @@ class Outbox:
                 own = [each for each in now[len(before) :] if each not in found][:1]
                 found.update(own)
                 if self._settle(key) and not own:
-                    self._chat.give_back(waiting.draft, "The daemon has ended before it began this.")
+                    ended = self._chat.agent if self._chat.connector.agent else "The daemon"
+                    self._chat.give_back(waiting.draft, f"{ended} has ended before it began this.")
 
     @property
     def queued(self) -> dict[str, Draft]:

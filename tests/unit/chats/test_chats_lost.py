@@ -128,3 +128,17 @@ def session_prompt(params):
             room.chats.reconnect(CHAT)
         await room.state("lost")
         assert (room.render.status.running, room.render.status.last) == (None, "interrupted")
+
+
+async def test_a_prompt_that_an_agent_has_lost_by_a_reconnect_comes_back_in_its_name(
+    project: Path, tmp_path: Path
+) -> None:
+    script = AGENT.replace('"agentCapabilities": {}', '"agentCapabilities": {"loadSession": True}')
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        room.say("long")
+        await until(lambda: room.render.status.running)
+        room.say("queued")
+        await until(lambda: room.render.status.queue)
+        room.chats.reconnect(CHAT)
+        await until(lambda: room.editor.returned)
+        assert [why for _, _, why in room.editor.returned] == ["scripted has ended before it began this."]
