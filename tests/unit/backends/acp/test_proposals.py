@@ -219,7 +219,7 @@ def test_words_in_a_question_do_not_take_the_diff_away():
 def test_a_call_without_an_id_is_known_by_nobody_and_old_ones_are_forgotten():
     calls = ToolCalls()
     assert calls.note({"title": "Edit"}) == {"title": "Edit"}
-    for odd in ({"toolCallId": {}}, {"toolCallId": 1, "content": [None, 3, {"type": "diff"}]}, {"content": "text"}):
+    for odd in ({"toolCallId": {}}, {"toolCallId": 1.5, "content": [None, 3, {"type": "diff"}]}, {"content": "text"}):
         assert calls.asked(odd) == odd
     for number in range(1000):
         calls.note({"toolCallId": str(number), "title": "It"})
