@@ -367,7 +367,8 @@ def session_prompt(params):
         sent = await talk.client.inject(talk.session, "Faster!")
         turn = await talk.done(key)
         assert said(turn) == "Faster! promptRequired"
-        assert turn.items[:2] == (Message("user", "Go"), Message("user", "Faster!"))
+        # The agent may say its next words at once, before the answer has been looked at.
+        assert {Message("user", "Go"), Message("user", "Faster!")} <= {*turn.items}
         assert sent
         assert talk.conversation.has(sent)
         assert len(talk.conversation.turns) == 1
