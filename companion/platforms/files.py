@@ -189,9 +189,57 @@ class FolderEntry:
         with _refusing(self.path):
             return os.readlink(self._at(self._name), dir_fd=self._folder)
 
-    def open(self, flags: int = os.O_RDONLY) -> int:
+    def open(self, flags: int = os.O_RDONLY, mode: int = 0o600) -> int:
         """A descriptor of the file, as `os.open`; a link is refused and a pipe is not waited for. Raises OSError."""
-        return os.open(self._at(self._name), flags | _AS_IT_IS, dir_fd=self._folder)
+        return os.open(self._at(self._name), flags | _AS_IT_IS, mode, dir_fd=self._folder)
+
+    def beside(self, name: str) -> FolderEntry:
+        """Another name in the same folder."""
+        return FolderEntry(os.path.join(os.path.dirname(self.path), name), self._folder)
+
+    def create(self, content: bytes, mode: int, permissions: int | None = None) -> None:
+        """Write a new file, of which the umask applies to the mode, and not to its permissions if they are given.
+
+        Raises OSError, also if something is there.
+        """
+        with open(self.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(content)
+            if permissions is not None:
+                self._permit(file.fileno(), os.fstat(file.fileno()), permissions)
+
+    def create_link(self, target: str) -> None:
+        """Make a symbolic link. Raises OSError if something is there."""
+        os.symlink(target, self._at(self._name), dir_fd=self._folder)
+
+    def rename(self, other: FolderEntry) -> None:
+        """Give it another name in its folder, and replace what has that; patient with a program that has that open.
+
+        Raises OSError.
+        """
+        names = self._at(self._name), self._at(other._name)
+        _patiently(lambda: os.replace(*names, src_dir_fd=self._folder, dst_dir_fd=self._folder))
+
+    def unlink(self) -> None:
+        """Remove a file or a link. Raises OSError."""
+        os.unlink(self._at(self._name), dir_fd=self._folder)
+
+    def rmdir(self) -> None:
+        """Remove an empty folder. Raises OSError."""
+        os.rmdir(self._at(self._name), dir_fd=self._folder)
+
+    def chmod(self, permissions: int) -> None:
+        """Set the permissions of a regular file. Raises OSError."""
+        with self._opened(None) as (descriptor, found):
+            self._permit(descriptor, found, permissions)
+
+    def _permit(self, descriptor: int, found: os.stat_result, permissions: int) -> None:
+        """Set the permissions if they are others.
+
+        Whoever may write a file may not always do that, nor has every disk them.
+        """
+        if stat.S_IMODE(found.st_mode) != permissions:
+            # Windows takes no descriptor of a file that is only read.
+            os.chmod(self._at(self._name) if self._folder is None else descriptor, permissions)
 
     def replace(self, content: bytes, *, is_private: bool = False) -> None:
         """Write the file: a reader sees the old content or the new.
@@ -209,7 +257,7 @@ class FolderEntry:
         except FileNotFoundError:
             found = None
         if found and not is_private:
-            self._refuse_write(found)
+            self.refuse_write(found)
         try:
             self._swap(content, None if is_private else found, 0o600 if is_private else 0o666)
         except (OSError, _NotReplacedError) as error:
@@ -252,7 +300,8 @@ class FolderEntry:
         if limit is not None and found.st_size > limit:
             raise OversizeError(self.path, _too_large(limit), errno.EFBIG)
 
-    def _refuse_write(self, found: os.stat_result) -> None:
+    def refuse_write(self, found: os.stat_result) -> None:
+        """Raise what is wrong with something that is to be written, by what the system says of it."""
         if not stat.S_ISREG(found.st_mode):
             raise IrregularError(self.path, "is not a regular file")
         may_write = os.access(self._at(self._name), os.W_OK, dir_fd=self._folder)

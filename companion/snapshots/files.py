@@ -10,11 +10,11 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from typing import BinaryIO, cast
 
 from ..platforms import files
-from ..platforms.files import rename
+from ..platforms.files import FolderEntry
 from .entries import LARGEST, LINK, PROGRAM, Entry
 
 TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.qwen-companion")
@@ -29,15 +29,31 @@ def clear_temporaries(root: str, paths: Iterable[str]) -> None:
     """Remove what a process that was killed while it wrote some files has left beside them."""
     for folder in {os.path.dirname(path) for path in paths}:
         with contextlib.suppress(OSError):
-            _inside(root, f"{folder}/x" if folder else "x")
-            for name in os.listdir(os.path.join(root, folder)):
-                if TEMPORARY.fullmatch(name):
-                    os.unlink(os.path.join(root, folder, name))
+            for name in filter(TEMPORARY.fullmatch, os.listdir(os.path.join(root, folder))):
+                with _held(root, f"{folder}/{name}" if folder else name, "deleted") as at:
+                    at.unlink()
 
 
-def _temporary(full: str) -> str:
-    folder, name = os.path.split(full)
-    return os.path.join(folder, f".{name[:50]}.{os.urandom(4).hex()}.qwen-companion")
+@contextlib.contextmanager
+def _held(
+    root: str, path: str, what: str, passed: type[OSError] = WriteRefusedError, *, makes_folders: bool = False
+) -> Generator[FolderEntry]:
+    """Hold the folder of a file: none is behind a link, or in `.git`. The root has no links.
+
+    Raises WriteRefusedError, which says what can't be done; other errors that are `passed` are as they were.
+    """
+    full = os.path.join(root, path)
+    if not full.startswith(os.path.join(root, "")) or ".git" in path.lower().split("/"):
+        raise WriteRefusedError(f"{path} is not below {root}")
+    try:
+        with files.place(full, makes_folders=makes_folders) as at:
+            yield at
+    except (WriteRefusedError, passed):
+        raise
+    except files.LinkedError as error:
+        raise WriteRefusedError(f"{path} {error.why}") from error
+    except OSError as error:
+        raise WriteRefusedError(f"{path} can't be {what}: {error.strerror or error}") from error
 
 
 def current(root: str, path: str) -> tuple[str, bytes] | None:
@@ -46,26 +62,17 @@ def current(root: str, path: str) -> tuple[str, bytes] | None:
     Raises:
         WriteRefusedError: it is something else, or can't be read.
     """
-    full = os.path.join(root, path)
     try:
-        _inside(root, path)
-        found = os.lstat(full)
-        if stat.S_ISLNK(found.st_mode):
-            return LINK, os.fsencode(os.readlink(full))
-        if stat.S_ISDIR(found.st_mode):
-            return None
-        if not stat.S_ISREG(found.st_mode):
-            raise WriteRefusedError(f"{path} is no longer a file")  # noqa: TRY301 - it needs the same look
-        read = files.read(path, LARGEST, below=root)
-        return _mode(read.found.st_mode), read.data
-    except files.OversizeError as error:
-        raise WriteRefusedError(f"{path} is too large to be read") from error
-    except (FileNotFoundError, NotADirectoryError):
+        with _held(root, path, "read", FileNotFoundError) as at:
+            found = at.found()
+            if stat.S_ISLNK(found.st_mode):
+                return LINK, os.fsencode(at.link())
+            if stat.S_ISDIR(found.st_mode):
+                return None
+            read = at.read(LARGEST)
+            return _mode(read.found.st_mode), read.data
+    except FileNotFoundError:
         return None
-    except WriteRefusedError:
-        raise
-    except OSError as error:
-        raise WriteRefusedError(f"{path} can't be read: {error.strerror}") from error
 
 
 def blob_id(data: bytes) -> str:
@@ -124,50 +131,37 @@ def is_still(root: str, path: str, entry: Entry | None) -> bool:
 
 def write(root: str, path: str, mode: str, data: bytes, full_mode: int | None = None) -> None:
     """Write a file or a link; `full_mode` has its permissions if they are known. Raises WriteRefusedError."""
-    full = os.path.join(root, path)
-    try:
-        _inside(root, path)
-        os.makedirs(os.path.dirname(full), exist_ok=True)
-        if mode == LINK:
-            _link(full, data)
-        else:
-            _file(full, path, mode, data, full_mode)
-    except WriteRefusedError:
-        raise
-    except OSError as error:
-        raise WriteRefusedError(f"{path} can't be written: {error.strerror or error}") from error
+    with _held(root, path, "written", makes_folders=True) as at:
+        permissions = None if mode == LINK else _permissions(at, path, mode, full_mode)
+        temporary = at.beside(f".{os.path.basename(path)[:50]}.{os.urandom(4).hex()}.qwen-companion")
+        try:
+            if mode == LINK:
+                temporary.create_link(os.fsdecode(data))
+            else:
+                # A new file gets what the process's umask leaves of these.
+                temporary.create(data, 0o777 if mode == PROGRAM else 0o666, permissions)
+            temporary.rename(at)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
 
 
 def set_mode(root: str, path: str, mode: str, full_mode: int | None = None) -> None:
     """Make a file a program, or no longer, or give it these permissions. Raises WriteRefusedError."""
-    full = os.path.join(root, path)
-    try:
-        _inside(root, path)
-        found = os.lstat(full).st_mode
-        readers = (found & 0o444) >> 2
-        wanted = (found | readers if mode == PROGRAM else found & ~0o111) & 0o7777
-        _chmod(full, wanted if full_mode is None else full_mode)
-    except WriteRefusedError:
-        raise
-    except OSError as error:
-        raise WriteRefusedError(f"the mode of {path} can't be changed: {error.strerror}") from error
+    with _held(root, path, "given its mode") as at:
+        at.chmod(_with_mode(at.found().st_mode, mode) if full_mode is None else full_mode)
 
 
 def delete(root: str, path: str, keeps: frozenset[str] = frozenset()) -> None:
     """Delete a file, and the folders that are empty then; `keeps` stay, with a slash each. Raises WriteRefusedError."""
-    try:
-        _inside(root, path)
-        os.unlink(os.path.join(root, path))
-    except FileNotFoundError:
-        pass
-    except WriteRefusedError:
-        raise
-    except OSError as error:
-        raise WriteRefusedError(f"{path} can't be deleted: {error.strerror}") from error
+    with contextlib.suppress(FileNotFoundError), _held(root, path, "deleted", FileNotFoundError) as at:
+        at.unlink()
     folder = os.path.dirname(path)
     with contextlib.suppress(OSError):
         while folder and f"{folder}/" not in keeps:
-            os.rmdir(os.path.join(root, folder))
+            with files.place(os.path.join(root, folder)) as at:
+                at.rmdir()
             folder = os.path.dirname(folder)
 
 
@@ -175,65 +169,21 @@ def _mode(found: int) -> str:
     return PROGRAM if found & 0o100 else "100644"
 
 
-def _inside(root: str, path: str) -> None:
-    """Nothing is read or written through a link that leads out of the folder, or is `.git`."""
-    parts = path.split("/")
-    if os.path.isabs(path) or ".." in parts or ".git" in [part.lower() for part in parts]:
-        raise WriteRefusedError(f"{path} is not below {root}")
-    at = root
-    for part in parts[:-1]:
-        at = os.path.join(at, part)
-        if os.path.islink(at):
-            raise WriteRefusedError(f"{path} is behind a link")
+def _with_mode(found: int, mode: str) -> int:
+    """The permissions of a file that becomes a program, or no longer is one."""
+    return stat.S_IMODE(found | (found & 0o444) >> 2 if mode == PROGRAM else found & ~0o111)
 
 
-def _link(full: str, data: bytes) -> None:
-    temporary = _temporary(full)
-    os.symlink(os.fsdecode(data), temporary)
-    try:
-        rename(temporary, full)
-    except OSError:
-        os.unlink(temporary)
-        raise
-
-
-def _file(full: str, path: str, mode: str, data: bytes, full_mode: int | None) -> None:
-    permissions = _permissions(full, path, mode, full_mode)
-    temporary = _temporary(full)
-    # A new file gets what the process's umask leaves of these.
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o777 if mode == PROGRAM else 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        if permissions is not None:
-            _chmod(temporary, permissions)
-        rename(temporary, full)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-
-
-def _chmod(full: str, permissions: int) -> None:
-    """Set the permissions if they are others: whoever may write a file may not always do that, nor has every disk them.
-
-    Raises OSError.
-    """
-    if stat.S_IMODE(os.lstat(full).st_mode) != permissions:
-        os.chmod(full, permissions)
-
-
-def _permissions(full: str, path: str, mode: str, full_mode: int | None) -> int | None:
+def _permissions(at: FolderEntry, path: str, mode: str, full_mode: int | None) -> int | None:
     """The permissions for a file that is about to be written; None for those of any new file."""
     try:
-        found = os.lstat(full).st_mode
+        found = at.found()
     except OSError:
         return full_mode
-    if not stat.S_ISREG(found):
+    if not stat.S_ISREG(found.st_mode):
         return full_mode
-    if not found & 0o222 or not os.access(full, os.W_OK):
-        raise WriteRefusedError(f"{path} is read-only")
-    if full_mode is not None:
-        return full_mode
-    found = stat.S_IMODE(found)
-    return found | (found & 0o444) >> 2 if mode == PROGRAM else found & ~0o111
+    try:
+        at.refuse_write(found)
+    except files.FileRefusedError as error:
+        raise WriteRefusedError(f"{path} {error.why}") from error
+    return _with_mode(found.st_mode, mode) if full_mode is None else full_mode

@@ -48,7 +48,6 @@ OPENED_HERE = {
     "changes/state.py": "the round, in a store of ours",
     "provenance/log.py": "the log, in the folder of the stores",
     "snapshots/copies.py": "the copies, in a store of ours",
-    "snapshots/files.py": "where a link leads, and a new file beside the one that an undo replaces",
     "snapshots/merging.py": "three files in a temporary folder of ours",
     "snapshots/project.py": "a copy of the index, in a store of ours",
     "snapshots/store.py": "the store",

@@ -65,8 +65,6 @@ KEYWORDS = {
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("backends/acp/process.py", "os.dup"): "pipes are handed over to the next instance, which Windows does not do",
     ("backends/acp/process.py", "subprocess.Popen"): "it is what platforms.programs.start makes",
-    ("snapshots/files.py", "os.chmod"): "on Windows there are no programs among files, and nothing has to be kept",
-    ("snapshots/files.py", "os.symlink"): "where links can't be made, the undo is refused in a sentence",
     ("changes/places.py", "os.chmod"): "git's objects are read-only, and Windows removes no such file",
     ("snapshots/git.py", "resource"): "Linux limits the memory of git by it, and Windows by a job",
     ("snapshots/copies.py", "os.chmod"): "a file of our own store, which Windows does not remove while it is read-only",

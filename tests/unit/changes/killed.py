@@ -11,6 +11,7 @@ from typing import Any
 
 from companion.changes import journal
 from companion.changes.folder import Folder
+from companion.platforms.files import FolderEntry
 from companion.snapshots import files
 
 from .since_work import SinceWork
@@ -35,7 +36,7 @@ def killed_at(step: int) -> None:
 
         return call
 
-    files.rename = counted(files.rename)
+    FolderEntry.rename = counted(FolderEntry.rename)  # type: ignore[method-assign]
     files.delete = counted(files.delete)
     files.set_mode = counted(files.set_mode)
     journal.rename = counted(journal.rename)

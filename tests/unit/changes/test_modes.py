@@ -175,7 +175,7 @@ def test_a_second_try_to_take_an_undo_back_has_the_permissions_too(folder: Folde
     agents = tree(folder.path)
     assert folder.undo_all() == []
     with monkeypatch.context() as patched:
-        patched.setattr("companion.snapshots.files.rename", refused)
+        patched.setattr("companion.platforms.files.FolderEntry.rename", refused)
         with pytest.raises(WriteRefusedError, match="can't be written"):
             folder.redo()
     folder.redo()

@@ -600,7 +600,7 @@ def test_a_full_disk_loses_nothing(folder: Folder, monkeypatch: pytest.MonkeyPat
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("companion.snapshots.files._file", full)
+        patch.setattr("companion.platforms.files.FolderEntry.create", full)
         with pytest.raises(WriteRefusedError, match="No space left"):
             folder.undo("a.py")
     assert tree(folder.path) == before

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,9 @@ import pytest
 from companion.changes import places
 from companion.changes.journal import Journal
 from companion.changes.undo import Write
-from companion.platforms import files as replacing
+from companion.platforms.files import FolderEntry
+from companion.snapshots import files
+from companion.snapshots.entries import LINK
 from companion.snapshots.git import Git, GitError
 from companion.snapshots.store import Store
 
@@ -33,15 +37,15 @@ async def test_a_disk_that_is_full_in_the_middle_of_undo_all_leaves_the_rest_lis
     await work.until(lambda: len(work.rows) == 6)
     written = tree(work.path)
     left = iter(range(3))
-    real = replacing.rename
+    real = FolderEntry.rename
 
-    def full(source: str, target: str) -> None:
-        if target.endswith(".txt") and next(left, None) is None:
+    def full(source: FolderEntry, target: FolderEntry) -> None:
+        if target.path.endswith(".txt") and next(left, None) is None:
             raise OSError(28, "No space left on device")
         real(source, target)
 
     with monkeypatch.context() as patched:
-        patched.setattr("companion.snapshots.files.rename", full)
+        patched.setattr("companion.platforms.files.FolderEntry.rename", full)
         work.decisions.undo_all(WINDOW)
         await work.until(lambda: any("No space left" in said for said, _ in work.editor.mentioned))
         await work.until(lambda: len(work.rows) == 3)
@@ -218,15 +222,15 @@ async def test_a_file_that_another_program_has_locked_is_left_alone_and_named(
     for name in ("a.py", "locked.txt"):
         (work.path / name).write_text("agent\n")
     await work.until(lambda: len(work.rows) == 2)
-    real = replacing.rename
+    real = FolderEntry.rename
 
-    def refused(source: str, target: str) -> None:
-        if target.endswith("locked.txt"):
+    def refused(source: FolderEntry, target: FolderEntry) -> None:
+        if target.path.endswith("locked.txt"):
             raise PermissionError(13, "The process cannot access the file")
         real(source, target)
 
     with monkeypatch.context() as patched:
-        patched.setattr("companion.snapshots.files.rename", refused)
+        patched.setattr("companion.platforms.files.FolderEntry.rename", refused)
         work.decisions.undo_all(WINDOW)
         await work.until(lambda: any("locked.txt can't be written" in said for said, _ in work.editor.mentioned))
         await work.until(lambda: set(work.rows) == {"locked.txt"})
@@ -311,3 +315,49 @@ async def test_a_round_goes_on_in_the_next_run(work: Work, lacks: str | None):
         await again.until(lambda: not again.rows)
         assert (work.path / "a.py").read_text() == LINES
         assert again.editor.said == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no descriptors of folders")
+@pytest.mark.parametrize(
+    "what",
+    [
+        lambda root: files.write(root, "a/sub/x", "100755", b"undone"),
+        lambda root: files.write(root, "a/sub/x", LINK, b"undone"),
+        lambda root: files.write(root, "a/sub/new/x", "100644", b"undone", 0o600),
+        lambda root: files.set_mode(root, "a/sub/x", "100755"),
+        lambda root: files.delete(root, "a/sub/x"),
+        lambda root: files.clear_temporaries(root, ["a/sub/x"]),
+    ],
+    ids=["file", "link", "new folder", "mode", "delete", "temporary files"],
+)
+@pytest.mark.parametrize("kept", ["x", ".x.01234567.qwen-companion", ""])
+def test_nothing_outside_is_touched_whenever_a_folder_becomes_a_link(
+    tmp_path: Path, what: Callable[[str], None], kept: str, monkeypatch: pytest.MonkeyPatch
+):
+    """It becomes one before any of the calls of the system with which something is written or deleted."""
+    calls = ("stat", "lstat", "listdir", "open", "mkdir", "symlink", "replace", "chmod", "unlink", "rmdir")
+    rename, symlink = os.rename, os.symlink
+    for step in range(40):
+        root, outside = str(tmp_path / f"{step}"), tmp_path / f"{step}-outside"
+        for folder, name in ((Path(root, "a"), "x"), (outside, kept)):
+            (folder / "sub").mkdir(parents=True)
+            if name:
+                (folder / "sub" / name).write_text("old")
+        if kept.startswith("."):
+            Path(root, "a/sub", kept).write_text("left")
+        before, left = tree(outside), iter([False] * step + [True])
+
+        def swapping(real: Callable[..., Any], root: str = root, left: Iterator[bool] = left) -> Callable[..., Any]:
+            def call(*args: Any, **more: Any) -> Any:
+                if next(left, False):
+                    rename(f"{root}/a", f"{root}/b")
+                    symlink(f"{root}-outside", f"{root}/a")
+                return real(*args, **more)
+
+            return call
+
+        with monkeypatch.context() as patched, contextlib.suppress(OSError):
+            for name in calls:
+                patched.setattr(os, name, swapping(getattr(os, name)))
+            what(root)
+        assert tree(outside) == before, step

@@ -25,6 +25,7 @@ from companion.changes.folder import Folder
 from companion.changes.port import SavedText
 from companion.changes.rows import ChangeRow
 from companion.ids import WindowId
+from companion.platforms.files import FolderEntry
 from companion.snapshots import files
 
 from .folders import committed, edited
@@ -36,7 +37,7 @@ FOLDERS = ("", "inner", "inner/deep", "nested")
 """What a window may have. The last one is a repository of its own."""
 NAMES = ("a", "inner/b", "inner/deep/c", "nested/d")
 STEPS = (
-    (files, "rename"),
+    (FolderEntry, "rename"),
     (files, "delete"),
     (files, "set_mode"),
     (journal, "rename"),
