@@ -395,8 +395,8 @@ def _claudes_prompt(talk: _Conversation, line: Object, said: Object, texts: Sequ
 
 
 _CLAUDES_COMMAND = re.compile(
-    r"<command-message>.*?</command-message>\s*"
-    r"<command-name>(.*?)</command-name>(?:\s*<command-args>(.*?)</command-args>)?\s*",
+    r"<command-message>[^<]*</command-message>\s*"
+    r"<command-name>([^<]*)</command-name>(?:\s*<command-args>(.*?)</command-args>)?\s*",
     re.DOTALL,
 )
 _CLAUDES_ASIDES = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isVirtual")

@@ -25,6 +25,7 @@ from companion.chats.transcript.wording import checklist
 PIECES = (
     *'+a./-|>`~([{",@$%=*9\t\n\x1bé— ', "a ", "a.", "a/", "a@", "1. ", "- ", " —", "`/ a",
     "(a", "\x1b]", "http://", "\\|", "/*", "x.py", "node ", "<", "<a ", "<div ", "a\n", "\r\r", '\\"', "[ ] ",
+    "</command-message><command-name>",
 )  # fmt: skip
 BOUNDED = {
     "companion.chats.prompt._END": "a path of at most MAX_PATH characters",
@@ -35,7 +36,7 @@ BOUNDED = {
 """What the other patterns read at most."""
 USES = ("match", "fullmatch", "search", "sub", "split", "findall", "finditer")
 ROOT = Path(companion.__file__).parent
-FRAMES = (("a", "b"), ("/", " b"), ("- ", "\0"), ("— Failed", "a"), ("- ", ""), ("", "b"))
+FRAMES = (("a", "b"), ("/", " b"), ("- ", "\0"), ("— Failed", "a"), ("- ", ""), ("", "b"), ("<command-message>", "x"))
 SIZE = 1_000
 
 
