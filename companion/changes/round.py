@@ -220,7 +220,8 @@ class Round:
         changed: list[str] = []
         self.recent.forget_old()
         found = self.objects.differences(before, self.state.now, renames=False)
-        renamed = self._renamed(before, found)
+        # A new file that the person has saved is no file that an agent has moved there.
+        renamed = {old: new for old, new in self._renamed(before, found).items() if new not in own}
         sources = {new: next(each.before for each in found if each.path == old) for old, new in renamed.items()}
         by_person = {
             path for old, new in renamed.items() if self._rename(old, new, sources[new]) for path in (old, new)

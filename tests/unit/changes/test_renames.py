@@ -347,6 +347,17 @@ def test_a_renamed_file_keeps_its_text_if_the_person_renames_another_one_to_its_
     assert moved.read("b.py").decode() == LINES
 
 
+def test_a_new_file_of_the_person_is_not_one_that_was_deleted_just_before(tmp_path: Path):
+    folder = Folder(tmp_path)
+    folder.write("a.py", LINES)
+    folder.round.begin()
+    (folder.path / "a.py").unlink()
+    folder.save("mine.py", LINES)
+    assert folder.listed() == {"a.py": "deleted"}
+    assert folder.undo_all() == []
+    assert (folder.read("a.py"), folder.read("mine.py")) == (LINES.encode(), LINES.encode())
+
+
 def test_a_new_file_that_is_moved_to_where_a_deleted_one_was_takes_nothing_along(tmp_path: Path):
     """The baseline of the deleted one was overwritten by the person's line."""
     folder = two_renamed(tmp_path)
