@@ -167,7 +167,9 @@ class Saves:
         if found.base != self._objects.entry(self._state.base, path):
             self._state.base = self._objects.with_entries(self._state.base, {path: found.base})
         self._state.lines.pop(path, None)
-        self._state.agents.pop(path, None)
+        agents = self._state.agents.pop(path, [])
+        if found.before is None and (old := self._state.renamed.pop(path, "")):  # it was deleted there, not moved here
+            self._state.agents[old] = agents
         if found.lines:
             self._state.lines[path] = found.lines
         if found.agents:

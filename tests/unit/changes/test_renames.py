@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -347,12 +348,21 @@ def test_a_renamed_file_keeps_its_text_if_the_person_renames_another_one_to_its_
     assert moved.read("b.py").decode() == LINES
 
 
-def test_a_new_file_of_the_person_is_not_one_that_was_deleted_just_before(tmp_path: Path):
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_new_file_of_the_person_is_not_one_that_was_deleted_just_before(tmp_path: Path, is_late: bool):
+    """Also if a look finds both before the word of the save comes."""
     folder = Folder(tmp_path)
     folder.write("a.py", LINES)
     folder.round.begin()
     (folder.path / "a.py").unlink()
-    folder.save("mine.py", LINES)
+    if is_late:
+        began = time.time_ns()
+        folder.write("mine.py", LINES)
+        folder.look()
+        folder.saved("mine.py", began, time.time_ns())
+    else:
+        folder.save("mine.py", LINES)
+    assert [row.agents for row in folder.round.rows()] == [(AGENT,)]
     assert folder.listed() == {"a.py": "deleted"}
     assert folder.undo_all() == []
     assert (folder.read("a.py"), folder.read("mine.py")) == (LINES.encode(), LINES.encode())
