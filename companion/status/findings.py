@@ -109,7 +109,8 @@ def findings(facts: Facts) -> list[Finding]:
         found += verdict.findings
     for remote in facts.remote:
         text = f"{remote.program} (process {remote.pid}) works {remote.where}: a CLI there does not find this editor."
-        able = " or ".join(family.name for family in ABLE)
+        *others, last = (family.name for family in ABLE)
+        able = f"{', '.join(others)} or {last}"
         found.append(Finding("remote", f"{text} “Qwen: Connect a CLI Elsewhere…” connects {able} there."))
     return list(dict.fromkeys(found))
 

@@ -47,7 +47,7 @@ def test_the_report_says_that_a_cli_there_does_not_find_the_editor_and_where_the
     [finding] = findings(Facts(0.0, (), (window,), served, (), remote))
     assert finding.kind == "remote"
     assert "ssh (process 7) works over SSH on buildbox" in finding.text
-    assert "“Qwen: Connect a CLI Elsewhere…” connects Qwen Code or Gemini CLI there." in finding.text
+    assert "“Qwen: Connect a CLI Elsewhere…” connects Qwen Code, Gemini CLI or Claude Code there." in finding.text
 
 
 def test_a_running_one_is_found() -> None:
