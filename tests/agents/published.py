@@ -291,7 +291,7 @@ AGENTS = {
     ),
     "vibe": Published(
         "Mistral Vibe",
-        "3.0.2",
+        "3.0.3",
         vibe,
         "ask",
         edit=strings("edit", "file_path", "old_string", "new_string"),

@@ -61,4 +61,4 @@ async def test_its_preset_starts_it(place: Place):
     async with talking(preset.command, str(folder_of(place.home)), environment) as talk:
         assert talk.client.name == place.agent.title
         turn = await talk.done(await talk.ask(f"Say {place.model.speech('Here I am.').tag}"))
-        assert said(turn).startswith("Here I am.")  # Claude Agent may add a warning
+        assert "Here I am." in said(turn)  # Claude Agent and Vibe may add a warning
