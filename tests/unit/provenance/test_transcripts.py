@@ -869,7 +869,7 @@ def test_the_diff_of_a_call_that_waits_is_taken_apart_once(monkeypatch: pytest.M
     assert looked == [PATCH]
 
 
-def claudes(old: str, gone: str, come: str, key: str = "1") -> list[Object]:
+def edit_of_claude(old: str, gone: str, come: str, key: str = "1") -> list[Object]:
     """An edit of Claude Code's, as its transcript has it."""
     told = {"filePath": "/x", "originalFile": old, "oldString": gone, "newString": come, "replaceAll": True}
     use = {"type": "tool_use", "id": key, "name": "Edit", "input": {"file_path": "/x", "new_string": come}}
@@ -892,13 +892,13 @@ def claude(*lines: Object) -> transcripts._Conversation:
 def test_an_edit_that_would_make_a_text_too_long_to_compare_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of 160 KB would fill 4 GB."""
     monkeypatch.setattr(transcripts, "MAX_COMPARED", 1000)
-    [small], [large] = (claude(*claudes("a" * 10, "a", "b" * many)).turns[0].calls for many in (100, 101))
+    [small], [large] = (claude(*edit_of_claude("a" * 10, "a", "b" * many)).turns[0].calls for many in (100, 101))
     assert (small.replaced[0].new, large.replaced[0].new) == ("b" * 1000, "b" * 101)
 
 
 def test_of_a_turn_and_of_the_calls_that_wait_only_so_much_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcripts, "MOST_KEPT", 1000)
-    done = [line for key in "123" for line in claudes("a" * 200 + key, key, "b" * 100, key)]
+    done = [line for key in "123" for line in edit_of_claude("a" * 200 + key, key, "b" * 100, key)]
     assert [call.id for call in claude(*done).turns[0].calls] == ["1"]
-    waits = claude(*done[::2], *claudes("", "", "c" * 650, "4")[:1], *claudes("", "", "d" * 51, "5")[:1])
+    waits = claude(*done[::2], *edit_of_claude("", "", "c" * 650, "4")[:1], *edit_of_claude("", "", "d" * 51, "5")[:1])
     assert [replaced.new[0] for call in waits.waiting(0.0) for replaced in call.replaced] == ["b"] * 3 + ["c"]
