@@ -38,6 +38,8 @@ USES = ("match", "fullmatch", "search", "sub", "split", "findall", "finditer")
 ROOT = Path(companion.__file__).parent
 FRAMES = (("a", "b"), ("/", " b"), ("- ", "\0"), ("— Failed", "a"), ("- ", ""), ("", "b"), ("<command-message>", "x"))
 SIZE = 1_000
+LONG = 8
+"""Characters of a piece of which there are as many as that."""
 
 
 def _patterns() -> Iterator[tuple[str, re.Pattern[str], frozenset[str]]]:
@@ -120,7 +122,8 @@ def _time(call: Callable[[], object]) -> float:
 
 
 def _hostile(frame: tuple[str, str], piece: str, count: int) -> str:
-    return frame[0] + piece * count + frame[1]
+    # A long text takes the memory of a pattern's own stack, which costs more than in proportion on a busy machine.
+    return frame[0] + piece * (count * LONG // max(LONG, len(piece))) + frame[1]
 
 
 def _grows_too_fast(use: Callable[[str], object], text: Callable[[int], str]) -> bool:
