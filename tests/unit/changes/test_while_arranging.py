@@ -53,7 +53,7 @@ DECISIONS: dict[str, tuple[Callable[[Work], object], str]] = {
 
 async def settled(work: Work) -> None:
     """Everything that was begun has ended."""
-    while left := [task for task in work.tasks if task is not work.known.watching]:
+    while left := [task for task in work.tasks if not task.done() and task is not work.known.watching]:
         await asyncio.gather(*left, return_exceptions=True)
 
 

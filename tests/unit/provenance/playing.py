@@ -140,8 +140,9 @@ class Terminal:
 
     async def done(self) -> None:
         """Wait for what goes on in the background."""
-        while self.tasks:
-            await asyncio.gather(*self.tasks)
+        # To wait for what is done gives no other task its turn, since Python 3.12.
+        while running := [task for task in self.tasks if not task.done()]:
+            await asyncio.gather(*running)
 
     def say(self, line: Object | str, path: Path | None = None) -> None:
         """The CLI writes a line into its transcript."""

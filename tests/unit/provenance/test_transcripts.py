@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -332,8 +331,7 @@ async def test_a_turn_ends_when_its_cli_has_gone_or_is_silent_for_long(
     await terminal.look(3)
     assert [event[0] for event in terminal.looks.events] == ["began"]
     terminal.reasons.look({}, set())
-    while terminal.tasks:
-        await asyncio.gather(*terminal.tasks)
+    await terminal.done()
     assert [event[0] for event in terminal.looks.events] == ["began", "ended"]
     await terminal.look()
     monkeypatch.setattr(why, "SILENT", 0.0)
