@@ -51,12 +51,17 @@ LIBRARIES = (
     *("typing_extensions", "typing_inspection", "uvicorn", "wsproto"),
 )
 NAMES = {
-    "mcp": ["from mcp import ClientSession", "from mcp.server import MCPServer", "import mcp.client.session"],
+    "mcp": [
+        "from mcp import ClientSession", "from mcp.server import MCPServer", "import mcp.client.session",
+        "import uvicorn", "from uvicorn.protocols.http.h11_impl import H11Protocol", "import h11, psutil",
+    ],
     "pydantic": ["import pydantic", "from pydantic import BaseModel, TypeAdapter", "import pydantic_core"],
     "starlette": ["from starlette.applications import Starlette", "import anyio", "import sse_starlette"],
-    "uvicorn": ["import uvicorn", "from uvicorn.protocols.http.h11_impl import H11Protocol", "import h11, psutil"],
-}
-"""What the neighbour imports on a thread each."""
+}  # fmt: skip
+"""What the neighbour imports on a thread each.
+
+The SDK imports uvicorn as well: on two threads of the neighbour's own, Python finds a deadlock without this package.
+"""
 NEIGHBOUR = """
 import gc, logging, threading, typing
 
