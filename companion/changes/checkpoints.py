@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
+from .lines import Weave
 from .notes import named_lines
 from .round import Round
 from .rows import DOUBTFUL, is_text
@@ -154,15 +155,27 @@ class Checkpoints:
         then = self._round.with_saves(point.base, point.saves, len(state.saves))
         before, now = (self._objects.entries(each, sorted(paths)) for each in (then, state.base))
         # If only the person's saves have changed the baseline since, nothing was kept.
-        return {path for path in paths if before.get(path) == now.get(path) or self._waits(point, path)}
+        whole = {path for path in paths if before.get(path) == now.get(path)}
+        return whole | self._partly(point, sorted({*paths} - whole))
 
-    def _waits(self, point: Checkpoint, path: str) -> bool:
-        """Whether a line that was changed in a file in the turn of a checkpoint waits for the person."""
+    def _partly(self, point: Checkpoint, paths: Sequence[str]) -> set[str]:
+        """Those of some files in which a line that was changed in the turn of a checkpoint waits for the person."""
+        if not paths:
+            return set()
         end, saves = self._end_of(point)
-        start, state = self._round.with_saves(point.disk, point.saves, saves), self._round.state
-        begun, ended, base, now = (self._objects.entry(each, path) for each in (start, end, state.base, state.now))
-        done, waiting = self._round.weave(begun, ended), self._round.weave(base, now)
-        return done is not None and waiting is not None and bool(done.changed & waiting.changed)
+        state = self._round.state
+        start = self._round.with_saves(point.disk, point.saves, saves)
+        trees = [self._objects.entries(each, paths) for each in (start, end, state.base, state.now)]
+        entries = {path: [tree.get(path) for tree in trees] for path in paths}
+        texts = {path for path in paths if all(each is None or is_text(each) for each in entries[path])}
+        data = self._objects.read(each.blob for path in texts for each in entries[path] if each)
+        found: set[str] = set()
+        for path in texts:
+            if all(each is None or each.blob in data for each in entries[path]):
+                begun, ended, base, now = (data[each.blob] if each else None for each in entries[path])
+                if Weave.of(begun, ended).changed & Weave.of(base, now).changed:
+                    found.add(path)
+        return found
 
     def files_of_turn(self, turn: str) -> int:
         """How many files were changed in a turn that has ended, without what the person has saved meanwhile."""

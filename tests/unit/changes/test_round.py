@@ -6,6 +6,7 @@ import errno
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -555,6 +556,34 @@ def test_a_file_is_of_each_turn_of_which_something_waits_in_it(folder: Folder, k
     for number in reversed(kept):
         folder.round.keep_change("a.py", keys[number])
     assert turns_of(folder, "a.py") == {"a.py": expected}
+
+
+def test_many_files_of_which_a_part_was_kept_take_git_no_longer_than_one(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    git_of_store: Any = vars(folder.store)["_git"]
+    run, runs = git_of_store.run, list[str]()
+
+    def counted(*arguments: str, **named: Any) -> bytes:
+        runs.append(arguments[0])
+        return run(*arguments, **named)
+
+    monkeypatch.setattr(git_of_store, "run", counted)
+    names = [f"{number}.py" for number in range(6)]
+    for name in names:
+        folder.write(name, LINES)
+    folder.look()
+    folder.keep_all()
+    in_turn(folder, "one", names[0], LINES.replace("line 3\n", "first\n").replace("line 14\n", ""))
+    needed: list[int] = []
+    for name in names:
+        folder.write(name, LINES.replace("line 3\n", "first\n").replace("line 14\n", f"{name}\n"))
+        folder.look()
+        folder.round.keep_change(name, folder.keys(name)[0])
+        runs.clear()
+        folder.checkpoints.turns_of(folder.listed())
+        needed.append(len(runs))
+    assert needed[-1] == needed[1]
 
 
 def test_a_file_of_which_nothing_is_known_to_wait_is_of_the_last_turn(folder: Folder):
