@@ -280,8 +280,9 @@ class TestWorkspaces(PosingCase):
         views().leave()
         self.assertEqual(views().restore(self.window), [])
         self.assertEqual((kind_of(own), own.is_scratch()), ("review", True))
-        own.close()
-        views().activated(there, clone)  # the only one that is left
+        with patch.object(type(clone), "window", lambda _: there):  # it is the only one that is left
+            own.close()
+            views().closed(own)
         views().leave()
         self.assertEqual(views().restore(there), [])
         views().activated(there, clone)

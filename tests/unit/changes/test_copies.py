@@ -50,6 +50,18 @@ def contents(folder: Folder) -> bytes:
     return subprocess.run(command, env=shown, capture_output=True, check=True).stdout
 
 
+def test_all_of_many_contents_are_copied(tmp_path: Path):
+    """They are compressed by two processes."""
+    folder = Folder(tmp_path)
+    for number in range(7):
+        folder.write(f"{number}.txt", f"{number}\n" * 200_000)
+    committed(folder.path)
+    folder.round.begin()
+    assert folder.store.copies.more(60) == 0
+    entries = folder.store.objects.blobs(folder.round.state.base.tree)
+    assert len(folder.store.objects.read(entries.values())) == 7
+
+
 def test_nothing_is_linked_and_nothing_of_the_history_or_of_what_is_excluded_is_copied(folder: Folder):
     for name, data in ((".env", SECRET), ("gone.txt", SECRET)):
         folder.write(name, data)
