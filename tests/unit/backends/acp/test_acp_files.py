@@ -402,7 +402,9 @@ def test_a_search_in_a_hostile_folder_takes_no_longer_than_its_names(tmp_path: P
 async def test_a_search_ends_in_time_and_when_it_is_given_up(
     talks: Talks, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    (project / "a.txt").touch()
     given_up, ended = threading.Event(), threading.Event()
+    assert files.find(str(project), "", 9, given_up) == ["a.txt"]
     given_up.set()
     assert files.find(str(project), "", 9, given_up) == []
     monkeypatch.setattr(files, "LIMIT", -1.0)
