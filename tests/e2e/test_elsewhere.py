@@ -8,6 +8,7 @@ one by which Docker Desktop leads host.docker.internal to the loopback of this c
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import shlex
@@ -222,13 +223,11 @@ def test_over_ssh_a_change_is_reviewed_here(other: OtherSide, gemini_program: No
     other.review(other.connect(other.over_ssh(first), lines, key), f"{name} on buildbox")
 
 
-@pytest.mark.skipif(not hasattr(os, "setns"), reason="a relay between namespaces needs Python 3.12")
 def test_in_a_container_a_change_is_reviewed_here(other: OtherSide) -> None:
     """It reaches the editor as host.docker.internal alone."""
     other.review(other.connect(*in_a_container(other)), "Qwen Code in a container")
 
 
-@pytest.mark.skipif(not hasattr(os, "setns"), reason="a relay between namespaces needs Python 3.12")
 def test_a_proposal_of_claude_code_in_a_container_is_reviewed_here(other: OtherSide) -> None:
     """It connects by itself, and its own names of the files are those of the container."""
     terminal, lines = in_a_container(other)
@@ -266,7 +265,9 @@ def relay(pid: int, address: str, port: int) -> Callable[[], None]:
     def accept() -> None:
         # Only this thread changes its namespace.
         with open(f"/proc/{pid}/ns/net", "rb") as namespace:
-            os.setns(namespace.fileno(), 0)  # type: ignore[attr-defined]
+            # Python has it as `os.setns` since 3.12.
+            if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), 0):
+                raise OSError(ctypes.get_errno(), "setns")
         ready.append(listener := socket.create_server((address, port)))
         listens.set()
         with contextlib.suppress(OSError):
