@@ -215,12 +215,17 @@ def other(programs: None) -> Iterator[OtherSide]:
 @pytest.mark.parametrize(("key", "name"), [("qwen", "Qwen Code"), ("gemini", "Gemini CLI")])
 def test_over_ssh_a_change_is_reviewed_here(other: OtherSide, gemini_program: None, key: str, name: str) -> None:
     """A real `sshd`, which leads the port back."""
+    lines = other.lines(place="ssh", host="buildbox")
+    other.review(other.connect(other.over_ssh(ssh_line(other)), lines, key), f"{name} on buildbox")
+
+
+def ssh_line(other: OtherSide) -> str:
+    """The line for a terminal here."""
     if not os.path.exists(SSHD):
         pytest.skip("sshd is missing: the package openssh-server has it")
-    lines = other.lines(place="ssh", host="buildbox")
     [first] = [line for line in other.panel().splitlines() if line.startswith("ssh -R ")]
     assert first == f"ssh -R {other.port}:127.0.0.1:{other.port} buildbox"
-    other.review(other.connect(other.over_ssh(first), lines, key), f"{name} on buildbox")
+    return first
 
 
 def test_in_a_container_a_change_is_reviewed_here(other: OtherSide) -> None:
@@ -229,14 +234,24 @@ def test_in_a_container_a_change_is_reviewed_here(other: OtherSide) -> None:
 
 
 def test_a_proposal_of_claude_code_in_a_container_is_reviewed_here(other: OtherSide) -> None:
-    """It connects by itself, and its own names of the files are those of the container."""
     terminal, lines = in_a_container(other)
     # Docker Desktop needs it, so the lines have it where that is.
-    other.paste(terminal, ["export CLAUDE_CODE_IDE_HOST_OVERRIDE=host.docker.internal", *lines])
+    more = "export CLAUDE_CODE_IDE_HOST_OVERRIDE=host.docker.internal"
+    review_claude(other, terminal, [more, *lines], "Claude Code in a container")
+
+
+def test_a_proposal_of_claude_code_over_ssh_is_reviewed_here(other: OtherSide) -> None:
+    lines = other.lines(place="ssh", host="buildbox")
+    review_claude(other, other.over_ssh(ssh_line(other)), lines, "Claude Code on buildbox")
+
+
+def review_claude(other: OtherSide, terminal: Terminal, lines: list[str], name: str) -> None:
+    """It connects by itself, and its own names of the files are those of the other side."""
+    other.paste(terminal, lines)
     terminal.press(f"clear; {claude.program()} --permission-mode default\r")
     cli = StartedClaude(other.model, terminal)
     cli.wait_ready()
-    other.editor.wait("connection", lambda: "Claude Code in a container is connected." in other.panel())
+    other.editor.wait("connection", lambda: f"{name} is connected." in other.panel())
     for old, new in (('"hi"', '"hello"'), ('"hello"', '"good morning"')):
         script = cli.ask_to_edit(other.mounted / "greet.py", old, new)
         proposal = other.editor.wait_diff(other.file)
