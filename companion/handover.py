@@ -59,9 +59,9 @@ _LOOK = 0.1
 """Seconds between two checks whether an instance has received the data."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Inheritance:
-    """One window's endpoint, as the previous instance left it."""
+    """What one instance after the other has of one window's endpoint, chats and reviews."""
 
     listener: socket.socket
     tokens: dict[str, str] = field(default_factory=dict[str, str], repr=False)

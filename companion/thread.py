@@ -214,8 +214,12 @@ class CompanionThread:
     def _open_endpoints(self) -> None:
         left, self._predecessor = handover.receive(self._predecessor), None
         # Continuing or ending a chat needs the libraries.
-        self._chats |= {window: one.chat for window, one in left.items() if one.chat}
-        self._reviews |= {window: one.reviews for window, one in left.items() if one.reviews}
+        for window, one in left.items():
+            if one.chat:
+                self._chats[window] = one.chat
+            if one.reviews:
+                self._reviews[window] = one.reviews
+            one.chat, one.reviews = {}, []
         for window in self._windows():
             try:
                 endpoint = Endpoint.open(window, left.pop(window.id, None))

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..clis.discovery import DiscoveryFiles, Lives
 from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName, Door
-from ..handover import Inheritance, OpenConnection
+from ..handover import Inheritance
 from ..ids import WindowId
 from ..platforms import local_sockets
 from ..platforms.reasons import reason_of
@@ -43,40 +42,17 @@ class Endpoint:
     """
 
     window: WindowId
-    listener: socket.socket
+    state: Inheritance
+    """What the next instance goes on with after a reload, as this one has gone on with it."""
     folders: tuple[str, ...] = ()
-    tokens: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Tokens of the previous instance, by the name of the family."""
-    sessions: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    """Sessions of the previous instance that their CLIs continue to use: from the id to the family's name."""
-    outboxes: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]], repr=False)
-    """Notifications of the previous instance that these sessions haven't got yet, as JSON objects."""
-    connections: list[OpenConnection] = field(default_factory=list[OpenConnection], repr=False)
-    """Connections of the previous instance that wait for a request."""
     in_front: bool = False
     """Whether its window is in front. Only that one writes the file that all windows share."""
     legacy_files: bool = True
     """Whether to write the files that Qwen Code reads before 0.5.2, too."""
-    folders_since: dict[str, float] = field(default_factory=dict[str, float])
-    """Since when each folder has been published, as a Unix time in seconds."""
-    guests: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    """The tokens of agents that the chats have started, each with the agent's name."""
-    elsewhere: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    """The tokens of CLIs that run somewhere else, each with what such a CLI is called here."""
-    calls: dict[str, dict[int | str, Callable[[], object]]] = field(
-        default_factory=dict[str, dict[int | str, Callable[[], object]]], repr=False
-    )
-    """What cancels the calls that wait in the previous instance: by the ids of the sessions and of the calls."""
-    live: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
-    """Connections of the previous instance that go on, as their doors have left them (`doors`)."""
-    titles: dict[str, str] = field(default_factory=dict[str, str], repr=False)
-    """What CLIs call their conversations, by the ids of the sessions as the CLIs know them."""
     refusals: dict[str, float] = field(default_factory=dict[str, float], repr=False)
     """What was wrong with requests that were refused, "host" or "token", with the Unix time of the latest."""
-    local: socket.socket | None = field(default=None, repr=False)
-    """The Unix socket, as soon as `publish` has opened it; Windows has a pipe instead."""
     pipe: str = ""
-    """The name of that pipe, as soon as it is served."""
+    """The name of the pipe that Windows has in place of a Unix socket, as soon as it is served."""
     port: int = field(init=False)
     """The TCP port on 127.0.0.1."""
     publications: list[DiscoveryFiles] = field(init=False)
@@ -89,20 +65,20 @@ class Endpoint:
     """Whether nothing is written any more."""
     _goes_on: bool = field(init=False, repr=False, default=False)
     """Whether the next instance goes on with the endpoint."""
-    _files: list[str] = field(init=False, default_factory=list[str])
-    """The discovery files that it owns then."""
     _disk: ClassVar[threading.Lock] = threading.Lock()
     """Held while files are written or removed, so that none is written after its removal. All windows share one file,
     which would be lost if one of them took it over between another one's look at it and its removal."""
 
     def __post_init__(self) -> None:
-        self.port = self.listener.getsockname()[1]
+        self.port = self.state.listener.getsockname()[1]
         self.publications = [
             # 32 random bytes.
-            DiscoveryFiles(family, self.port, self.tokens.get(family.name) or secrets.token_urlsafe(32))
+            DiscoveryFiles(family, self.port, self.state.tokens.get(family.name) or secrets.token_urlsafe(32))
             for family in FAMILIES
             if family.files
         ]
+        self.state.tokens = {each.family.name: each.token for each in self.publications}
+        self.state.files = []
 
     @classmethod
     def open(cls, window: ServedWindow, inherited: Inheritance | None = None) -> Endpoint:
@@ -111,61 +87,27 @@ class Endpoint:
         Raises OSError if the system has no port to give.
         """
         if inherited:
-            return cls(
-                window.id,
-                inherited.listener,
-                window.folders,
-                inherited.tokens,
-                inherited.sessions,
-                inherited.outboxes,
-                inherited.connections,
-                folders_since=inherited.folders_since,
-                guests=inherited.guests,
-                elsewhere=inherited.elsewhere,
-                calls=inherited.calls,
-                live=inherited.live,
-                titles=inherited.titles,
-                local=inherited.local,
-            )
+            return cls(window.id, inherited, window.folders)
         try:
             listener = listen(window.port)
         except OSError:
             listener = listen()
-        return cls(window.id, listener, window.folders)
+        return cls(window.id, Inheritance(listener), window.folders)
 
     def listen_again(self) -> None:
         """Listen on the same port with another socket, unless the one that there is still does. Raises OSError."""
-        if listens(self.listener, self.port):
+        if listens(self.state.listener, self.port):
             return
-        if is_at(self.listener, self.port):
-            self.listener.close()
+        if is_at(self.state.listener, self.port):
+            self.state.listener.close()
         else:  # whatever has closed it: its number may be another file's by now
-            self.listener.detach()
-        self.listener = listen(self.port)
+            self.state.listener.detach()
+        self.state.listener = listen(self.port)
 
     def leave(self) -> Inheritance:
-        """Withdraw the discovery files, and return the same as `inheritance`."""
+        """Withdraw the discovery files. The socket of what is returned belongs to the next instance from now on."""
         self.withdraw(goes_on=True)
-        return self.inheritance()
-
-    def inheritance(self) -> Inheritance:
-        """What the next instance needs to continue with this endpoint, whose socket is its own from now on."""
-        tokens = {publication.family.name: publication.token for publication in self.publications}
-        return Inheritance(
-            self.listener,
-            tokens,
-            self.sessions,
-            self.folders_since,
-            outboxes=self.outboxes,
-            connections=self.connections,
-            guests=self.guests,
-            elsewhere=self.elsewhere,
-            calls=self.calls,
-            live=self.live,
-            titles=self.titles,
-            local=self.local,
-            files=self._files,
-        )
+        return self.state
 
     @property
     def variables(self) -> dict[str, str]:
@@ -196,14 +138,14 @@ class Endpoint:
         """Whose token of a door this is: a family, an agent or a CLI elsewhere. Takes the same time for a wrong one."""
         family = self.family(token, door)
         found = family.name if family else None
-        for known, name in (*self.guests.items(), *self.elsewhere.items()):
+        for known, name in (*self.state.guests.items(), *self.state.elsewhere.items()):
             if secrets.compare_digest(token.encode(), known.encode()) and self._door(known) == door:
                 found = name
         return found
 
     def _door(self, known: str) -> Door:
         """The door of the token of a guest or of a CLI elsewhere, whose name begins with that of its family."""
-        name = self.elsewhere.get(known, "")
+        name = self.state.elsewhere.get(known, "")
         for one in self.publications:
             if name.startswith(f"{one.family.name} "):
                 return one.family.door
@@ -213,7 +155,7 @@ class Endpoint:
         """Let in an agent that a chat has started. Returns its token: 32 random bytes, valid until `dismiss`."""
         token = secrets.token_urlsafe(32)
         # No CLI is called that, whatever the agent says that it is called.
-        self.guests[token] = f"{agent} (chat)"
+        self.state.guests[token] = f"{agent} (chat)"
         return token
 
     def admit_elsewhere(self, words: str) -> dict[str, str]:
@@ -221,16 +163,16 @@ class Endpoint:
         tokens: dict[str, str] = {}
         for family in (one.family for one in self.publications if one.family.connects_elsewhere):
             name = f"{family.name} {words}"
-            known = next((token for token, called in self.elsewhere.items() if called == name), None)
+            known = next((token for token, called in self.state.elsewhere.items() if called == name), None)
             tokens[family.name] = known or secrets.token_urlsafe(32)
-            self.elsewhere[tokens[family.name]] = name
+            self.state.elsewhere[tokens[family.name]] = name
         return tokens
 
     def cancel(self, session: Session, number: int | str) -> bool:
         """A client doesn't wait for one of its calls any more. Returns whether there was such a call."""
         if call := session.calls.get(number):
             call.set()
-        elif cancel := self.calls.get(session.known_as, {}).pop(number, None):
+        elif cancel := self.state.calls.get(session.known_as, {}).pop(number, None):
             cancel()
         else:
             return False
@@ -238,11 +180,11 @@ class Endpoint:
 
     def dismiss(self, token: str) -> str | None:
         """Such an agent has ended. Returns the name that it was let in with."""
-        return self.guests.pop(token, None)
+        return self.state.guests.pop(token, None)
 
     def names(self, family: CliFamily) -> list[DiscoveryName]:
         """The discovery files of this window for a family, by the current settings and window in front."""
-        if family.door == "socket" and not (self.local or self.pipe):
+        if family.door == "socket" and not (self.state.local or self.pipe):
             return []
         return [
             name
@@ -255,21 +197,21 @@ class Endpoint:
         now, folders = time.time(), self.folders
         # A folder's own disk may hang, too, which concerns no other window.
         self._told = tuple(dict.fromkeys(each for folder in folders for each in (folder, own_spelling(folder))))
-        self.folders_since = {folder: self.folders_since.get(folder, now) for folder in folders}
+        self.state.folders_since = {folder: self.state.folders_since.get(folder, now) for folder in folders}
         return self._on_disk(self._publish)
 
     def _publish(self) -> list[str]:
         problems = self._open_socket()
         for one in self.publications:
-            one.socket = self.local.getsockname() if self.local else self.pipe
+            one.socket = self.state.local.getsockname() if self.state.local else self.pipe
             problems += one.publish(self._told, self.names(one.family))
         return problems
 
     def _open_socket(self) -> list[str]:
         """Returns the sentence for a new failure."""
-        if self.local is None and sys.platform != "win32" and any(one.door == "socket" for one in FAMILIES):
+        if self.state.local is None and sys.platform != "win32" and any(one.door == "socket" for one in FAMILIES):
             try:
-                self.local = local_sockets.listen(f"{self.port}.sock")
+                self.state.local = local_sockets.listen(f"{self.port}.sock")
             except OSError as error:
                 was, self._why_no_socket = self._why_no_socket, NO_SOCKET.format(why=reason_of(error))
                 return [self._why_no_socket] if was != self._why_no_socket else []
@@ -319,23 +261,23 @@ class Endpoint:
 
     def _remove(self) -> None:
         for publication in self.publications:
-            if self._goes_on and self.local and publication.family.watches_file:
-                self._files += publication.leave()
+            if self._goes_on and self.state.local and publication.family.watches_file:
+                self.state.files += publication.leave()
             else:
                 publication.withdraw()
 
     def close_socket(self) -> None:
         """Remove the Unix socket. Its disk may hang, so this is not for an event loop."""
-        local, self.local = self.local, None
+        local, self.state.local = self.state.local, None
         if local:
             local_sockets.remove(local)
 
     def close(self) -> None:
         """Withdraw the discovery files and stop listening. May be called twice."""
         self.withdraw()
-        self.listener.close()
+        self.state.listener.close()
         self.close_socket()
-        for connection, _ in self.connections:
+        for connection, _ in self.state.connections:
             connection.close()
-        for left in self.live:
+        for left in self.state.live:
             left["socket"].close()

@@ -144,7 +144,7 @@ class WindowServer:
         if (known_as := left.get("session")) is None:
             return Unclaimed(self.endpoint.window, cli)
         if known_as not in self._awaited:
-            outbox = self.endpoint.outboxes.setdefault(known_as, [])
+            outbox = self.endpoint.state.outboxes.setdefault(known_as, [])
             awaited = self._awaited[known_as] = AwaitedSession(known_as, self.endpoint.window, cli, outbox)
             loop = asyncio.get_running_loop()
             loop.call_later(STREAM_GONE_LIMIT, self._reviews.orphan, awaited)  # until it comes back after all
@@ -170,8 +170,8 @@ class WindowServer:
             async with self._app.manager.run(), self._local.app.manager.run():
                 if check:
                     await self._app.check()
-                inherited, self.endpoint.connections = self.endpoint.connections, []
-                await self._server.open(self.endpoint.listener, [one for one in inherited if _is_tcp(one)])
+                inherited, self.endpoint.state.connections = self.endpoint.state.connections, []
+                await self._server.open(self.endpoint.state.listener, [one for one in inherited if _is_tcp(one)])
                 await self._local.open([one for one in inherited if not _is_tcp(one)])
                 if self.endpoint.pipe:
                     self.publish()
@@ -213,12 +213,13 @@ class WindowServer:
     def leave(self) -> Inheritance:
         """What the next instance needs. Only what takes longer than `pause` had time for is still answered here."""
         self.sessions.is_left = True
-        self.endpoint.sessions = self._app.session_ids() | self._local.app.session_ids()
-        self.endpoint.outboxes = self._app.outboxes()
-        self.endpoint.calls = self._app.calls() | self._local.app.calls()
-        self.endpoint.connections = self._server.release_idle() + self._local.server.release_idle()
-        self.endpoint.live += self.websockets.release()
-        return self.endpoint.inheritance()
+        state = self.endpoint.state
+        state.sessions = self._app.session_ids() | self._local.app.session_ids()
+        state.outboxes = self._app.outboxes()
+        state.calls = self._app.calls() | self._local.app.calls()
+        state.connections = self._server.release_idle() + self._local.server.release_idle()
+        state.live += self.websockets.release()
+        return state
 
     async def close(self, limit: float) -> None:
         """End every session cleanly and stop serving. What takes longer than `limit` seconds is cut off."""
@@ -231,7 +232,7 @@ class WindowServer:
         await self._server.stop_accepting()
         await self._local.server.stop_accepting()
         if not self.sessions.is_left:
-            self.endpoint.listener.close()
+            self.endpoint.state.listener.close()
             await asyncio.to_thread(self.endpoint.close_socket)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(end):
@@ -271,7 +272,7 @@ class WindowServer:
     def dismiss(self, token: str) -> None:
         """Such an agent has ended, and its sessions with it."""
         name = self.endpoint.dismiss(token)
-        if name in self.endpoint.guests.values():
+        if name in self.endpoint.state.guests.values():
             return  # another chat with the same agent
         if name:
             self._app.forget_agent(name)
@@ -311,7 +312,7 @@ class WindowServer:
         try:
             await self._server.stop_accepting()
             self.endpoint.listen_again()
-            await self._server.open(self.endpoint.listener)
+            await self._server.open(self.endpoint.state.listener)
         except OSError as error:  # the next look tries again
             logger.warning("The port %d can't be opened again: %s", self.endpoint.port, error)
         else:
@@ -348,7 +349,7 @@ class WindowServer:
 
     async def _end(self, session: Session) -> None:
         self._reviews.orphan(session)
-        self.endpoint.titles.pop(session.known_as, None)
+        self.endpoint.state.titles.pop(session.known_as, None)
         if session.door != "websocket":
             app = self._app if session.door == "http" else self._local.app
             with contextlib.suppress(RuntimeError):  # the manager has ended together with its sessions

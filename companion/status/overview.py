@@ -54,8 +54,9 @@ async def complete(
 def _served(server: WindowServer, reviews: Reviews) -> Served:
     endpoint = server.endpoint
     number = endpoint.window
+    since = endpoint.state.folders_since
     # Links are resolved later, when the disk is read.
-    folders = tuple(PublishedFolder(path, path, endpoint.folders_since.get(path, 0.0)) for path in endpoint.folders)
+    folders = tuple(PublishedFolder(path, path, since.get(path, 0.0)) for path in endpoint.folders)
     sessions = tuple(_session(session, None) for session in server.sessions)
     diffs = tuple(f"{review.file_path} ({review.owner.cli})" for review in reviews if review.window == number)
     return Served(endpoint.port, folders, (), sessions, diffs, told=server.settings.told, review=server.settings.review)

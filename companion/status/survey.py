@@ -38,7 +38,7 @@ def library_versions() -> tuple[tuple[str, str], ...]:
 
 def published_folders(endpoint: Endpoint) -> tuple[PublishedFolder, ...]:
     """An endpoint's folders, with the time since when each has been published."""
-    since = endpoint.folders_since
+    since = endpoint.state.folders_since
     return tuple(
         PublishedFolder(path, os.path.realpath(path), since.get(path, 0.0), os.path.isdir(path))
         for path in endpoint.folders

@@ -70,7 +70,7 @@ class ClaudeDoor:
         self._tools = ClaudeTools(offer)
         self._clients: list[Client] = []
         self._inherited: list[tuple[Client, Mapping[str, Any]]] = []
-        left, offer.endpoint.live = offer.endpoint.live, []
+        left, offer.endpoint.state.live = offer.endpoint.state.live, []
         for one in left:
             client = Client(offer, self._tools, one["family"], self._forget)
             client.inherit(one)

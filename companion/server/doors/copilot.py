@@ -47,9 +47,9 @@ class CopilotDoor:
                 name = PIPE.format(name=secrets.token_hex(8))
                 await self.server.open_pipe(name)
                 endpoint.pipe = name
-            elif endpoint.local:
+            elif endpoint.state.local:
                 await self.server.stop_accepting()
-                await self.server.open(endpoint.local, inherited)
+                await self.server.open(endpoint.state.local, inherited)
         except OSError as error:
             logger.warning("Copilot CLI can't find this window, whose socket can't be served: %s", reason_of(error))
         finally:
@@ -58,7 +58,7 @@ class CopilotDoor:
     @property
     def is_due(self) -> bool:
         """Whether there is a socket that nobody serves."""
-        return self._offer.endpoint.local is not None and not self.server.is_accepting
+        return self._offer.endpoint.state.local is not None and not self.server.is_accepting
 
 
 class Nonce:

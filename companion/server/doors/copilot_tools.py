@@ -158,7 +158,7 @@ class CopilotTools:
                 return _json(await self.diagnostics(Diagnostics.model_validate(arguments).uri))
             case "update_session_name":
                 name = SessionName.model_validate(arguments).name
-                self._offer.endpoint.titles[session.known_as] = shortened(name, MOST_TITLE)
+                self._offer.endpoint.state.titles[session.known_as] = shortened(name, MOST_TITLE)
                 return _json({"success": True})
             case "close_diff":
                 return self._close(session, CloseTab.model_validate(arguments).tab_name)
@@ -188,7 +188,7 @@ class CopilotTools:
         self._offer.endpoint.cancel(session, _call_of(tab))
         closed = session.calls[_call_of(tab)] = asyncio.Event()
         asking = Asking(session, is_model=False)
-        title = self._offer.endpoint.titles.get(session.known_as, "")
+        title = self._offer.endpoint.state.titles.get(session.known_as, "")
         review = self._offer.reviews.open(asking, path, given.new_file_contents, title=title, connected=session.since)
         closing = asyncio.ensure_future(closed.wait())
         try:

@@ -73,9 +73,9 @@ class Access:
         if path == "/mcp":
             return caller
         found = _TOOLS_PATH.fullmatch(path)
-        if found is None or caller in self._endpoint.guests.values():  # those have the tools at their own path
+        if found is None or caller in self._endpoint.state.guests.values():  # those have the tools at their own path
             return PlainTextResponse("Not Found", 404)
-        if caller in self._endpoint.elsewhere.values():
+        if caller in self._endpoint.state.elsewhere.values():
             return PlainTextResponse(NOT_ELSEWHERE, 403)
         if not self._tools.are_for_clis:
             return PlainTextResponse(NOT_OFFERED, 403)

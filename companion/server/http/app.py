@@ -85,7 +85,7 @@ class App:
         self._tools = tools
         self._door: Door = door
         others = {each.name for each in FAMILIES if each.door != "http"}
-        here = {key: name for key, name in endpoint.sessions.items() if (name in others) == (door != "http")}
+        here = {key: name for key, name in endpoint.state.sessions.items() if (name in others) == (door != "http")}
         self._resumed = ResumedSessions(here, self._open_again)
         self.forget_models(keep=sessions_module.IDLE_AGENTS)
         self._access = access
@@ -136,12 +136,12 @@ class App:
             for identifier, notifications in waiting.items()
             if notifications
         }
-        return {**self._endpoint.outboxes, **unsent}
+        return {**self._endpoint.state.outboxes, **unsent}
 
     def calls(self) -> dict[str, dict[int | str, Callable[[], object]]]:
         """What cancels the calls that wait for the person, on any thread: by the ids of sessions and calls."""
         loop = asyncio.get_running_loop()
-        found = {session: dict(waiting) for session, waiting in self._endpoint.calls.items()}
+        found = {session: dict(waiting) for session, waiting in self._endpoint.state.calls.items()}
 
         def cancel(call: asyncio.Event) -> None:
             with contextlib.suppress(RuntimeError):  # this instance has ended meanwhile
@@ -172,7 +172,7 @@ class App:
         """End a session in the SDK, with the request that a client would send."""
         self._resumed.forget(session.identifier)
         await _answered(session)
-        self._endpoint.calls.pop(session.known_as, None)
+        self._endpoint.state.calls.pop(session.known_as, None)
         await inside.ask(self.manager.handle_request, "DELETE", {"mcp-session-id": session.identifier})
 
     def _last(self, send: Send) -> Send:
@@ -200,7 +200,7 @@ class App:
         await inside.ask(serve, "POST", headers, {"method": "notifications/initialized"})
         if session := self._sessions.find(identifier):
             self._sessions.resumed(session, outward)
-            for waiting in self._endpoint.outboxes.pop(outward, []):
+            for waiting in self._endpoint.state.outboxes.pop(outward, []):
                 try:
                     session.notify(outcome(waiting))
                 except ValidationError as error:  # of another version of the package
@@ -304,9 +304,9 @@ class App:
                     self._sessions.begin(
                         opened,
                         family,
-                        is_agent=family.endswith(MODEL) or family in self._endpoint.guests.values(),
+                        is_agent=family.endswith(MODEL) or family in self._endpoint.state.guests.values(),
                         is_model=family.endswith(MODEL),
-                        is_elsewhere=family in self._endpoint.elsewhere.values(),
+                        is_elsewhere=family in self._endpoint.state.elsewhere.values(),
                         door=self._door,
                     )
                 elif session and scope["method"] == "DELETE":

@@ -269,7 +269,7 @@ def test_each_endpoint_has_a_token_of_32_random_bytes(endpoint: Endpoint):
 
 
 def test_the_system_chooses_a_port_on_the_loopback_interface(endpoint: Endpoint):
-    assert endpoint.listener.getsockname() == ("127.0.0.1", endpoint.port)
+    assert endpoint.state.listener.getsockname() == ("127.0.0.1", endpoint.port)
     assert endpoint.port > 1023
 
 
@@ -386,7 +386,7 @@ def test_a_closed_endpoint_has_neither_files_nor_a_socket(endpoint: Endpoint, fi
     endpoint.close()
     endpoint.close()
     assert not any(file.exists() for file in files)
-    assert endpoint.listener.fileno() == -1
+    assert endpoint.state.listener.fileno() == -1
 
 
 def test_folders_that_do_not_exist_hold_no_leftovers():

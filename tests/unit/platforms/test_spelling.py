@@ -55,7 +55,7 @@ def test_the_disks_own_spelling_is_published_beside_the_one_that_was_opened(
         both = f"{opened}{os.pathsep}{real}"
         assert endpoint.variables["QWEN_CODE_IDE_WORKSPACE_PATH"] == both
         assert both in next(iter(endpoint.publications[0].written)).read_text("utf-8")
-        assert set(endpoint.folders_since) == {opened}
+        assert set(endpoint.state.folders_since) == {opened}
     finally:
         endpoint.close()
 

@@ -114,7 +114,7 @@ def test_a_listener_that_accepts_no_more_is_opened_again_on_its_port(
     cli, _ = running.listening()
 
     def do_harm(companion: companion_module.Companion) -> None:
-        listener = companion._windows[WindowId(1)].endpoint.listener
+        listener = companion._windows[WindowId(1)].endpoint.state.listener
         if harm == "close":
             listener.close()
         else:

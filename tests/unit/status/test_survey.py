@@ -434,7 +434,7 @@ def test_a_window_with_a_session_and_a_diff(running: Running, look: Look, projec
 def test_a_reload_does_not_change_since_when_a_folder_is_found(start: Callable[[], Running]):
     def since(running: Running) -> dict[str, float]:
         running.lock()
-        return running.do(lambda companion: dict(companion._windows[WindowId(1)].endpoint.folders_since))
+        return running.do(lambda companion: dict(companion._windows[WindowId(1)].endpoint.state.folders_since))
 
     first = start()
     client, _ = first.listening()

@@ -439,7 +439,7 @@ def reviews(running: Running) -> list[Any]:
 
 
 def titles(running: Running) -> list[str]:
-    return running.do(lambda companion: list(companion._windows[FIRST].endpoint.titles.values()))
+    return running.do(lambda companion: list(companion._windows[FIRST].endpoint.state.titles.values()))
 
 
 def test_arguments_of_any_kind_get_an_answer_and_end_nothing(running: Running, connect: Connect):
