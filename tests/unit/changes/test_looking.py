@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from companion.changes import folder as folder_module
+from companion.changes import looking
 from companion.changes.folder import Folder
 from companion.changes.port import SavedText
 from companion.changes.saves import Saves
@@ -291,9 +292,10 @@ async def test_a_git_that_stumbles_over_a_file_being_cut_is_run_again_and_nothin
 async def test_what_the_person_saves_or_deletes_while_a_signal_ends_git_is_theirs(
     work: Work, monkeypatch: pytest.MonkeyPatch, name: str, *, is_deleted: bool
 ):
+    monkeypatch.setattr(looking, "LOOK", 3600)  # the word comes before the next look
     await work.begun()
     folder, path = work.known.folders[work.folders[0]], work.path / "a.py"
-    async with folder.lock:  # the word comes before the next look
+    async with folder.lock:
         failed = failing_once(monkeypatch, Store if name == "look" else StoreObjects, name, GitCrashedError("SIGBUS"))
         if is_deleted:
             path.unlink()
@@ -306,6 +308,9 @@ async def test_what_the_person_saves_or_deletes_while_a_signal_ends_git_is_their
     assert failed
     assert folder.rows == []
     assert folder.round.state.agents == {}
+    of_the_person = folder.round.objects.entry(folder.round.state.base, "a.py")
+    data = of_the_person and folder.round.objects.read([of_the_person.blob])[of_the_person.blob]
+    assert data == (None if is_deleted else MINE.encode())
 
 
 @pytest.mark.parametrize("name", ["look", "differences"])
