@@ -30,12 +30,12 @@ class ReviewCase(CompanionCase):
             known = adapter.thread._running[1].changes.roots.windows.get(self.window.id())
             return bool(known and known.folders and all(each.has_round for each in known.folders.values()))
 
-        yield {"condition": has_begun, "timeout": 60_000}
+        yield {"condition": has_begun, "timeout": 180_000}
 
     def waits(self, files: int) -> Steps:
         """Wait until so many files are listed."""
         listings = loaded("sublime_text.package").adapter().written.listings
-        yield {"condition": lambda: len(listings.of(self.window).rows) == files, "timeout": 60_000}
+        yield {"condition": lambda: len(listings.of(self.window).rows) == files, "timeout": 180_000}
 
     def review(self) -> Steps:
         """Open the Review: self.tab."""
