@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import inf
 
 from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
@@ -35,19 +35,19 @@ class Checkpoints:
         agent: str,
         words: str,
         turn: str = "",
-        before: tuple[TreeSnapshot, TreeSnapshot, int] | None = None,
+        before: tuple[TreeSnapshot, TreeSnapshot, float] | None = None,
         lines: Mapping[str, KnownLines] | None = None,
     ) -> int:
-        """Remember the folder as the last look has it, or as it was `before`: the disk, the baseline, the saves.
+        """Remember the folder as the last look has it, or as it was `before`: the disk, the baseline, the moment.
 
         `lines` says whose lines the files had then. Returns the checkpoint's number.
         """
         state = self._round.state
         number = state.checkpoints[-1].number + 1 if state.checkpoints else 1
-        disk, base, saves = before or (state.now, state.base, len(state.saves))
+        disk, base, at = before or (state.now, state.base, state.moment())
         known = dict(state.lines if lines is None else lines)
         created = sorted(state.created)
-        point = Checkpoint(number, time.time(), agent, words, disk, base, saves, turn, lines=known, created=created)
+        point = Checkpoint(number, at, agent, words, disk, base, turn, lines=known, created=created)
         state.checkpoints = [*state.checkpoints, point][-CHECKPOINTS_KEPT:]
         self._round.save()
         return number
@@ -64,7 +64,7 @@ class Checkpoints:
         disk = self._objects.with_entries(state.now, entries) if entries else state.now
         lines = {path: known for path, known in state.lines.items() if path not in late}
         lines |= {path: each.lines for path, each in late.items() if each.lines}
-        self.add(agent, words, turn, (disk, state.base, len(state.saves)), lines)
+        self.add(agent, words, turn, (disk, state.base, state.moment()), lines)
 
     def begin_new(self, agent: str, words: str) -> None:
         """Take a checkpoint; what is changed later is marked as new."""
@@ -75,7 +75,7 @@ class Checkpoints:
         """The turn of a checkpoint has ended: what is written later is not a part of it."""
         state = self._round.state
         state.checkpoints = [
-            replace(each, end=state.now, end_saves=len(state.saves)) if each.turn == turn and not each.end else each
+            replace(each, end=state.now, end_at=state.moment()) if each.turn == turn and not each.end else each
             for each in state.checkpoints
         ]
         self._round.save()
@@ -88,8 +88,8 @@ class Checkpoints:
         point = self.begin_of(turn)
         if point is None:
             return None
-        disk, saves = self._end_of(point)
-        found = self._objects.differences(self._round.with_saves(point.disk, point.saves, saves), disk)
+        disk, at = self._end_of(point)
+        found = self._objects.differences(self._round.with_saves(point.disk, point.at, at), disk)
         contents = self._round.contents_of(found)
         known = [contents.get(each.path, (b"", b"")) for each in found]
         return [(each.path, both[0], both[1]) for each, both in zip(found, known, strict=True)]
@@ -102,14 +102,14 @@ class Checkpoints:
         """The checkpoint at which a turn began."""
         return next((each for each in reversed(self._round.state.checkpoints) if self.key_of(each) == turn), None)
 
-    def _end_of(self, point: Checkpoint) -> tuple[TreeSnapshot, int]:
-        """The folder and the count of saves when a turn ended: without a word of that, when the next one began."""
+    def _end_of(self, point: Checkpoint) -> tuple[TreeSnapshot, float]:
+        """The folder and the moment when a turn ended: without a word of that, when the next one began."""
         state = self._round.state
         if point.end:
-            return point.end, point.end_saves
+            return point.end, point.end_at
         later = (each for each in state.checkpoints if each.number > point.number and not point.turn)
         following = next(later, None)
-        return (following.disk, following.saves) if following else (state.now, len(state.saves))
+        return (following.disk, following.at) if following else (state.now, inf)
 
     def turns_of(self, paths: Iterable[str]) -> dict[str, list[Checkpoint]]:
         """The checkpoints of the prompts after which each file was changed, the last one first.
@@ -125,16 +125,16 @@ class Checkpoints:
                 for path in self._waiting(point, again):
                     found.setdefault(path, []).append(point)
             if left:
-                since = left & self._changed_in(point, state.now, len(state.saves))
+                since = left & self._changed_in(point, state.now, inf)
                 waiting = self._waiting(point, since)
                 found |= {path: [point] for path in waiting}
                 over |= {path: [point] for path in since - waiting}
                 left -= since
         return over | found
 
-    def _changed_in(self, point: Checkpoint, end: TreeSnapshot, saves: int) -> set[str]:
+    def _changed_in(self, point: Checkpoint, end: TreeSnapshot, at: float) -> set[str]:
         """The files that were changed from a checkpoint on, but for what the person has saved until then."""
-        start = self._round.with_saves(point.disk, point.saves, saves)
+        start = self._round.with_saves(point.disk, point.at, at)
         return {path for each in self._objects.differences(start, end, renames=False) for path in each.paths}
 
     def _changed_before(self, following: Checkpoint, point: Checkpoint) -> frozenset[str]:
@@ -142,18 +142,17 @@ class Checkpoints:
         key = point.number, point.at
         if (known := self._changed.get(key)) is not None:
             return known
-        changed = self._changed_in(point, following.disk, following.saves)
+        changed = self._changed_in(point, following.disk, following.at)
         if point.end:
-            changed &= self._changed_in(point, point.end, point.end_saves)
+            changed &= self._changed_in(point, point.end, point.end_at)
             self._changed = {each: paths for each, paths in self._changed.items() if each[0] > point.number - SINCE}
             self._changed[key] = frozenset(changed)
         return frozenset(changed)
 
     def _waiting(self, point: Checkpoint, paths: Collection[str]) -> set[str]:
         """Those of some files in which something waits that was changed in the turn of a checkpoint."""
-        state = self._round.state
-        then = self._round.with_saves(point.base, point.saves, len(state.saves))
-        before, now = (self._objects.entries(each, sorted(paths)) for each in (then, state.base))
+        then = self._round.with_saves(point.base, point.at)
+        before, now = (self._objects.entries(each, sorted(paths)) for each in (then, self._round.state.base))
         # If only the person's saves have changed the baseline since, nothing was kept.
         whole = {path for path in paths if before.get(path) == now.get(path)}
         return whole | self._partly(point, sorted({*paths} - whole))
@@ -162,9 +161,9 @@ class Checkpoints:
         """Those of some files in which a line that was changed in the turn of a checkpoint waits for the person."""
         if not paths:
             return set()
-        end, saves = self._end_of(point)
+        end, at = self._end_of(point)
         state = self._round.state
-        start = self._round.with_saves(point.disk, point.saves, saves)
+        start = self._round.with_saves(point.disk, point.at, at)
         trees = [self._objects.entries(each, paths) for each in (start, end, state.base, state.now)]
         entries = {path: [tree.get(path) for tree in trees] for path in paths}
         texts = {path for path in paths if all(each is None or is_text(each) for each in entries[path])}
@@ -182,7 +181,7 @@ class Checkpoints:
         found = self.begin_of(turn)
         if found is None or found.end is None:
             return 0
-        start = self._round.with_saves(found.disk, found.saves, found.end_saves)
+        start = self._round.with_saves(found.disk, found.at, found.end_at)
         return len(self._objects.differences(start, found.end))
 
     def back_to(self, point: Checkpoint) -> list[Difference]:
@@ -209,7 +208,7 @@ class Checkpoints:
         Lines that both have written since, or may have, are there, too, unless `is_all`.
         """
         state, weave = self._round.state, self._round.weave
-        target = self._round.with_saves(point.disk, point.saves, len(state.saves), is_all=is_all)
+        target = self._round.with_saves(point.disk, point.at, is_all=is_all)
         doubtful = [] if is_all else [path for path, known in state.lines.items() if {*known.ops} & {*DOUBTFUL}]
         entries: dict[str, Entry | None] = {}
         before, base, now = (self._objects.entries(each, doubtful) for each in (target, state.base, state.now))
@@ -268,7 +267,7 @@ class Checkpoints:
         """
         point = self.point(number)
         target = self._target(point, is_all=is_all)
-        base = self._round.with_saves(point.base, point.saves, len(self._round.state.saves), is_all=is_all)
+        base = self._round.with_saves(point.base, point.at, is_all=is_all)
         own = [each.path for each in self._objects.differences(point.disk, target, renames=False)]
         after = self._objects.entries(target, own)
         was, at_first = (self._objects.entries(each, own) for each in (point.disk, point.base))

@@ -84,8 +84,8 @@ class _Paths:
         """Saves."""
         return [replace(each, path=new) for each in found if (new := self.path(each.path))]
 
-    def operation(self, found: Operation, saves: int) -> Operation:
-        """What a decision has done there, before which there were so many saves."""
+    def operation(self, found: Operation) -> Operation:
+        """What a decision has done there."""
         notes: list[str] = []
         for path, new in ((path, self.path(path)) for path in found.paths):
             about = tuple(f"{path}{mark}" for mark in (":", ", line"))
@@ -102,21 +102,16 @@ class _Paths:
             origins=self.keys(found.origins),
             modes=self.keys(found.modes),
             notes=notes,
-            saves=saves,
             going=self.keys(found.going),
         )
 
-    def checkpoint(
-        self, found: Checkpoint, snapshot: Callable[[TreeSnapshot], TreeSnapshot], saves: Callable[[int], int]
-    ) -> Checkpoint:
-        """A checkpoint. `snapshot` gives a snapshot there for one, and `saves` how many saves came before it there."""
+    def checkpoint(self, found: Checkpoint, snapshot: Callable[[TreeSnapshot], TreeSnapshot]) -> Checkpoint:
+        """A checkpoint. `snapshot` gives a snapshot there for one."""
         return replace(
             found,
             disk=snapshot(found.disk),
             base=snapshot(found.base),
-            saves=saves(found.saves),
             end=snapshot(found.end) if found.end else None,
-            end_saves=saves(found.end_saves),
             lines=self.keys(found.lines),
             created=self.names(found.created),
         )
@@ -136,11 +131,8 @@ def handed_over(round_: Round, target: str) -> Moved:
             trees[snapshot.tree] = objects.subtree(snapshot.tree, paths.inside)
         return TreeSnapshot(trees[snapshot.tree], paths.keys(snapshot.beside))
 
-    def before(saves: int) -> int:
-        return len(paths.saves(state.saves[:saves]))
-
-    operations = [paths.operation(each, before(each.saves)) for each in state.decided]
-    checkpoints = [paths.checkpoint(each, part, before) for each in state.checkpoints]
+    operations = [paths.operation(each) for each in state.decided]
+    checkpoints = [paths.checkpoint(each, part) for each in state.checkpoints]
     return Moved(
         inner,
         part(state.now),
@@ -179,7 +171,7 @@ def take_over(round_: Round, moved: Moved) -> None:
             grafted[part.tree] = objects.grafted(state.now.tree, paths.inside, part.tree)
         return TreeSnapshot(grafted[part.tree], beside | paths.keys(part.beside))
 
-    checkpoints = [paths.checkpoint(each, whole, lambda number: number) for each in moved.checkpoints]
+    checkpoints = [paths.checkpoint(each, whole) for each in moved.checkpoints]
     meanwhile = objects.differences(whole(moved.now), state.now, renames=False)
     if since := {each.path: each.before for each in meanwhile if _is_change(round_, each, moved.looked_at)}:
         state.now = objects.with_entries(state.now, since)  # the look below takes it as what it is
@@ -199,7 +191,7 @@ def take_over(round_: Round, moved: Moved) -> None:
     round_.recent.replace(is_below, paths.keys(moved.recent))
     round_.saved_at |= paths.keys(moved.saved_at)
     state.empty = sorted({*state.empty, *paths.names(moved.empty)})
-    _add_history(round_, moved, paths, is_below, checkpoints)
+    _add_history(round_, moved, paths, checkpoints)
     if since:
         round_.look(state.working if round_.at_work is None else round_.at_work)
     round_.settle()
@@ -212,23 +204,14 @@ def _is_change(round_: Round, each: Difference, since: int) -> bool:
     return each.after is not None or not os.path.lexists(os.path.join(round_.root, each.path))
 
 
-def _add_history(
-    round_: Round, moved: Moved, paths: _Paths, is_below: Callable[[str], bool], checkpoints: Iterable[Checkpoint]
-) -> None:
+def _add_history(round_: Round, moved: Moved, paths: _Paths, checkpoints: Iterable[Checkpoint]) -> None:
     """What the person has saved and decided, and the checkpoints, as far as they aren't known here."""
     state = round_.state
-    own = [each for each in state.saves if is_below(each.path)]
-    saves = paths.saves(moved.saves)
-    common = next((at for at, pair in enumerate(zip(own, saves, strict=False)) if pair[0] != pair[1]), len(own))
-    common = min(common, len(saves))
-    before = len(state.saves)
-    state.saves += saves[common:]
-
-    def at(number: int) -> int:
-        return before + max(number - common, 0)
-
+    own = {(each.path, each.at) for each in state.saves}
+    state.saves += [each for each in paths.saves(moved.saves) if (each.path, each.at) not in own]
+    state.saves.sort(key=lambda each: each.at)
     for each in moved.decided:
-        operation = paths.operation(each, at(each.saves))
+        operation = paths.operation(each)
         known = next((other for other in state.decided if other.at == each.at), None)
         if known is None:
             state.decided.append(operation)
@@ -247,7 +230,7 @@ def _add_history(
     new = [each for each in checkpoints if each.at not in known_at]
     first = state.checkpoints[-1].number + 1 if state.checkpoints else 1
     for number, each in enumerate(new, first):
-        state.checkpoints.append(replace(each, number=number, saves=at(each.saves), end_saves=at(each.end_saves)))
+        state.checkpoints.append(replace(each, number=number))
     state.checkpoints = state.checkpoints[-CHECKPOINTS_KEPT:]
     since = [each.number for each in state.checkpoints if each.at == moved.new_since]
     state.new_since = since[0] if since else state.new_since

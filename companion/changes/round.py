@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 from ..snapshots import project, rules
@@ -32,8 +33,6 @@ from .state import EMPTY, Chosen, Going, KnownLines, Operation, RoundState, Save
 FORMATTING = 5_000_000_000
 """Nanoseconds after a save in which a formatter may write the file: nobody knows then whose a change of it is."""
 OPERATIONS_KEPT = 200
-_TICK = 1e-6
-"""Seconds between two decisions, at least: each is known by its time."""
 EMPTY_LINES: Mapping[str, KnownLines] = {}
 _BOTH_WHOLE = "-1~1"
 """Whose a file is that both have changed and that can't be compared."""
@@ -55,8 +54,8 @@ class Seen:
     """This look."""
     base: TreeSnapshot = EMPTY
     """The baseline before it."""
-    saves: int = 0
-    """How many of the person's saves came before it."""
+    at: float = 0.0
+    """Its moment: see `RoundState.moment`."""
     began: float = 0.0
     """When the round began."""
     lines: Mapping[str, KnownLines] = field(default_factory=dict[str, "KnownLines"])
@@ -201,7 +200,7 @@ class Round:
     ) -> Seen:
         self.complete()
         self.named = self.named if named is None else named
-        before, base, saves = self.state.now, self.state.base, len(self.state.saves)
+        before, base, at_look = self.state.now, self.state.base, self.state.moment()
         known_before = dict(self.state.lines)
         working = list(at_work if self.at_work is None else self.at_work)
         if self.state.working != working:
@@ -216,7 +215,7 @@ class Round:
             base = self.state.base = self.objects.with_entries(self.state.base, looked.corrected)
         head, self.state.head = self.state.head, project.head(self.in_repository()[0])
         if before == self.state.now:
-            return Seen((), "", (), before, before, base, saves, self.state.began)
+            return Seen((), "", (), before, before, base, at_look, self.state.began)
         changed: list[str] = []
         self.recent.forget_old()
         found = self.objects.differences(before, self.state.now, renames=False)
@@ -247,7 +246,9 @@ class Round:
         self.save()
         moved_by, by_git = self._moved(head, [path for path in changed if path not in self.named], looked_at)
         state = self.state
-        seen = Seen(tuple(changed), moved_by, tuple(by_git), before, state.now, base, saves, state.began, known_before)
+        seen = Seen(
+            tuple(changed), moved_by, tuple(by_git), before, state.now, base, at_look, state.began, known_before
+        )
         self._held.add(seen)
         if changed:
             self._found.append(seen)
@@ -281,7 +282,7 @@ class Round:
         origin = state.renamed.pop(old, old)
         base, disk = self.objects.entry(state.base, origin), self.objects.entry(state.now, new)
         if is_persons:
-            state.saves += [Save(old, disk, None), Save(new, None, disk)]
+            state.add_saves([(old, disk, None), (new, None, disk)])
             self._leave([new])
         is_free = is_persons or (old in state.created and not self.objects.entry(state.base, new))
         if origin == old and base and is_free:
@@ -415,7 +416,7 @@ class Round:
         """The folder at the checkpoint after which changes are new, with the person's saves since; None without one."""
         number = self.state.new_since
         point = next((each for each in self.state.checkpoints if each.number == number), None) if number else None
-        return self.with_saves(point.disk, point.saves, len(self.state.saves)) if point else None
+        return self.with_saves(point.disk, point.at) if point else None
 
     def new_changes(self, path: str, found: Hunks) -> Iterator[str]:
         """The keys of a file's changes that were made since the checkpoint after which changes are new."""
@@ -430,9 +431,14 @@ class Round:
             if not is_known or any(start <= one.new_end and one.new_start <= end for one in since):
                 yield each.key
 
-    def with_saves(self, snapshot: TreeSnapshot, first: int, last: int, *, is_all: bool = False) -> TreeSnapshot:
-        """A snapshot with some of the person's saves: with `is_all`, without what they changed of an agent's lines."""
-        saves = self.state.saves[first:last]
+    def with_saves(
+        self, snapshot: TreeSnapshot, first: float, last: float = inf, *, is_all: bool = False
+    ) -> TreeSnapshot:
+        """A snapshot with the person's saves from one moment to another.
+
+        With `is_all`, without what they have changed of an agent's lines.
+        """
+        saves = self.state.saves_between(first, last)
         entries: dict[str, Entry | None] = dict.fromkeys(each.path for each in saves)
         entries |= self.objects.entries(snapshot, list(entries))
         for each in saves:
@@ -607,7 +613,7 @@ class Round:
         if before == after:
             return
         if is_save:
-            self.state.saves.append(Save(path, before, after))
+            self.state.add_saves([(path, before, after)])
         at, ours = path, self.objects.entry(self.state.base, path)
         if ours is None and path in self.state.renamed:
             at = self.state.renamed[path]
@@ -637,7 +643,7 @@ class Round:
         """What waits was written while nobody was at work: it is the person's, as what they save is."""
         found = self.objects.differences(self.state.base, self.state.now, renames=False)
         self._found.clear()  # nobody is to be asked about it
-        self.state.saves += [Save(each.path, each.before, each.after) for each in found]
+        self.state.add_saves((each.path, each.before, each.after) for each in found)
         self.state.base = self.state.now
         self._keep_modes(each.path for each in found if each.before is None or each.after is None)
         for each in found:
@@ -647,7 +653,6 @@ class Round:
 
     def remember(self, operation: Operation) -> None:
         """The person has decided something that can be taken back: in the order of the decisions."""
-        operation.saves = len(self.state.saves)
         self.state.decided.append(operation)
         self.state.decided.sort(key=lambda each: each.at)
         del self.state.decided[:-OPERATIONS_KEPT]
@@ -657,15 +662,11 @@ class Round:
         """When the last decision was made, in Unix time; 0 without one."""
         return self.state.decided[-1].at if self.state.decided else 0.0
 
-    def moment(self) -> float:
-        """The Unix time of a decision that is made now: after the one before it, also if the clock was put back."""
-        return max(time.time(), self.last_decided + _TICK)
-
     def operation(self, disk: Mapping[str, tuple[Entry | None, Entry | None]], paths: Iterable[str]) -> Operation:
         """A decision about some files, with what is known of them before."""
         state, known = self.state, {*paths}
         known.update(self.apart(known))
-        operation = Operation({**disk}, at=self.moment(), created=sorted(state.created & known))
+        operation = Operation({**disk}, at=state.moment(), created=sorted(state.created & known))
         operation.agents = {path: names for path, names in state.agents.items() if path in known}
         operation.lines = {path: lines for path, lines in state.lines.items() if path in known}
         operation.renamed = {path: old for path, old in state.renamed.items() if path in known}
@@ -749,7 +750,9 @@ class Round:
             known = before[path].changes if path in before else ()
             more[path] = Going(tuple(dict.fromkeys((*known, *each))) if each else (), window)
         self._have_going(before | more)
-        self.remember(Operation({}, at=self.moment(), going={path: before.get(path) for path in more}, window=window))
+        self.remember(
+            Operation({}, at=self.state.moment(), going={path: before.get(path) for path in more}, window=window)
+        )
         self.save()
 
     def put_off_no_more(self, before: Mapping[str, Going | None]) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+import time
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from math import inf
 from typing import Any, NamedTuple, cast
 
 from ..platforms.files import write_private
@@ -17,11 +21,14 @@ from ..snapshots.project import Head
 
 _FILE = "round.json"
 _VERSION = 1
-_MORE = ("renamed", "parted", "modes", "saves", "accepted", "is_edited")
+_MORE = ("renamed", "parted", "modes", "accepted", "is_edited")
 """What an operation remembers by name."""
 _MODES = ("modes", "usual_modes", "left_modes")
 EMPTY = TreeSnapshot(EMPTY_TREE, {})
-
+LISTED = 60.0
+"""Seconds for which each save is known by itself: what a list has shown before one may be decided still."""
+_TICK = 1e-6
+"""Seconds between two moments, at least: a decision is known by its own."""
 
 GOES = "goes when the turn ends"
 """What is said of a change that is undone then."""
@@ -67,7 +74,7 @@ class Operation:
     disk: dict[str, tuple[Entry | None, Entry | None]]
     agents: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     at: float = 0.0
-    """Unix time."""
+    """Its moment: see `RoundState.moment`."""
     base: dict[str, tuple[Entry | None, Entry | None]] = field(
         default_factory=dict[str, tuple[Entry | None, Entry | None]]
     )
@@ -85,8 +92,6 @@ class Operation:
     """What the baseline had at the old paths of both."""
     modes: dict[str, int] = field(default_factory=dict[str, int])
     """The permissions in the baseline before, as far as they are others now."""
-    saves: int = 0
-    """How many of the person's saves came before it."""
     accepted: str = ""
     """For a proposal that the person has accepted: its agent."""
     is_edited: bool = False
@@ -113,19 +118,18 @@ class Checkpoint:
 
     number: int
     at: float
-    """Unix time."""
+    """Its moment: see `RoundState.moment`."""
     agent: str
     words: str
     """The prompt's first words."""
     disk: TreeSnapshot
     base: TreeSnapshot
-    saves: int
-    """How many of the person's saves came before."""
     turn: str = ""
     """The key of the chat's turn that began here."""
     end: TreeSnapshot | None = None
     """The folder when that turn ended."""
-    end_saves: int = 0
+    end_at: float = 0.0
+    """The moment at which it had."""
     lines: Mapping[str, KnownLines] = field(default_factory=dict[str, KnownLines])
     """Whose lines the files had."""
     created: Sequence[str] = ()
@@ -139,6 +143,8 @@ class Save:
     path: str
     before: Entry | None
     after: Entry | None
+    at: float
+    """Its moment: see `RoundState.moment`."""
 
 
 @dataclass(slots=True)
@@ -180,6 +186,32 @@ class RoundState:
     parted: dict[str, str] = field(default_factory=dict[str, str])
     """As `renamed`, of those that are listed by themselves: an agent has put another file at the old path."""
 
+    def moment(self) -> float:
+        """The Unix time of what is noted now: after all that was noted before it, also if the clock was put back."""
+        last = max((*self._marks(), *(each.at for each in self.saves[-1:])), default=0.0)
+        return max(time.time(), last + _TICK)
+
+    def _marks(self) -> list[float]:
+        """The moments since which, or until which, somebody may ask for the person's saves."""
+        points = [at for each in self.checkpoints for at in (each.at, each.end_at) if at]
+        return sorted([*points, *(each.at for each in self.decided)])
+
+    def saves_between(self, first: float, last: float = inf) -> list[Save]:
+        """What the person has saved from one moment to another, in as few saves as possible."""
+        return _merged(each for each in self.saves if first < each.at <= last)
+
+    def add_saves(self, found: Iterable[tuple[str, Entry | None, Entry | None]]) -> None:
+        """The person has saved files: the path, what it was before and what it is.
+
+        What nobody can ask for any more is forgotten.
+        """
+        at, marks = self.moment(), self._marks()
+        since = time.time() - LISTED
+        old = (each for each in self.saves if each.at < since)
+        asked = groupby(old, lambda each: bisect_left(marks, each.at))
+        kept = [each for between, group in asked if between for each in _merged(group)]
+        self.saves = [*kept, *(each for each in self.saves if each.at >= since), *(Save(*each, at) for each in found)]
+
     def write(self, store: str) -> None:
         """Write it into the folder of a store, atomically."""
         text = json.dumps(self._plain())
@@ -201,7 +233,7 @@ class RoundState:
             "created": sorted(self.created),
             "renamed": self.renamed,
             "going": _going_to(self.going),
-            "saves": [[each.path, entry_to(each.before), entry_to(each.after)] for each in self.saves],
+            "saves": [[each.path, entry_to(each.before), entry_to(each.after), each.at] for each in self.saves],
             "checkpoints": [_checkpoint_to(each) for each in self.checkpoints],
             "undone": [_operation_to(each) for each in self.decided],
             "working": self.working,
@@ -227,6 +259,22 @@ def read_state(store: str, root: str) -> RoundState | None:
         raise ValueError(str(error)) from error
 
 
+def _merged(found: Iterable[Save]) -> list[Save]:
+    """Some saves with one for all of a file's between which nobody else has written it."""
+    made: list[Save] = []
+    last: dict[str, int] = {}
+    for each in found:
+        number = last.get(each.path)
+        if number is None or made[number].after != each.before:
+            last[each.path] = len(made)
+            made.append(each)
+        else:
+            # A file that the person has deleted and made anew is what they have made.
+            before = made[number].before if each.before else None
+            made[number] = Save(each.path, before, each.after, each.at)
+    return made
+
+
 def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
     return RoundState(
         root,
@@ -242,7 +290,7 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
         set(plain.get("created", ())),
         dict(plain.get("renamed", {})),
         {path: going for path, going in _going_from(plain.get("going", {})).items() if going},
-        [Save(path, entry_from(before), entry_from(after)) for path, before, after in plain["saves"]],
+        [Save(path, entry_from(before), entry_from(after), float(at)) for path, before, after, at in plain["saves"]],
         [_checkpoint_from(each) for each in plain["checkpoints"]],
         [_operation_from(each) for each in plain["undone"]],
         list(plain["working"]),
@@ -282,15 +330,15 @@ def _lines_from(value: Any) -> dict[str, KnownLines]:
 def _checkpoint_to(point: Checkpoint) -> list[Any]:
     disk, base = _snapshot_to(point.disk), _snapshot_to(point.base)
     end = _snapshot_to(point.end) if point.end else None
-    known = [point.number, point.at, point.agent, point.words, disk, base, point.saves]
-    return [*known, point.turn, end, point.end_saves, point.lines, list(point.created)]
+    known = [point.number, point.at, point.agent, point.words, disk, base]
+    return [*known, point.turn, end, point.end_at, point.lines, list(point.created)]
 
 
 def _checkpoint_from(value: Any) -> Checkpoint:
-    number, at, agent, words, disk, base, saves, turn, end, end_saves, lines, created = value
+    number, at, agent, words, disk, base, turn, end, end_at, lines, created = value
     before, ended = (_snapshot_from(disk), _snapshot_from(base)), _snapshot_from(end) if end else None
-    known = turn, ended, end_saves, _lines_from(lines), list(created)
-    return Checkpoint(number, at, agent, words, *before, saves, *known)
+    known = turn, ended, end_at, _lines_from(lines), list(created)
+    return Checkpoint(number, at, agent, words, *before, *known)
 
 
 def _going_to(going: Mapping[str, Going | None]) -> dict[str, Any]:

@@ -574,7 +574,7 @@ class RoundUndo:
         if not entries:
             return
         saves: dict[str, list[Save]] = {}
-        for save in self._state.saves[operation.saves :]:
+        for save in self._state.saves_between(operation.at):
             if self._state.renamed.get(save.path, save.path) in entries:
                 saves.setdefault(save.path, []).append(save)
         for path, made in saves.items():
@@ -620,7 +620,7 @@ class RoundUndo:
                 notes += done_notes(path, data[after.blob], data[before.blob])
             else:
                 notes.append(f"{path}: the file is as before")
-        undone = Operation(disk, {path: [operation.accepted] for path in disk}, self._round.moment(), base, notes)
+        undone = Operation(disk, {path: [operation.accepted] for path in disk}, self._state.moment(), base, notes)
         undone.window = operation.window
         self._round.remember(undone)
 

@@ -1,0 +1,108 @@
+"""What a round remembers has a bound: what nothing refers to any more goes, and every answer stays the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from companion.changes import state
+
+from .folders import Folder
+from .work import LINES
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """A folder with two files, whose saves are old at once."""
+    monkeypatch.setattr(state, "LISTED", -1.0)
+    made = Folder(tmp_path)
+    made.write("a.py", LINES)
+    made.write("b.py", "b\n")
+    made.round.begin()
+    return made
+
+
+def saved_often(folder: Folder, path: str, often: int = 12) -> None:
+    """The person saves a file again and again, each time with one more line."""
+    for number in range(often):
+        text = folder.read(path).decode()
+        folder.edit(path, text, f"{text}{path} {number}\n")
+
+
+def test_saves_that_no_checkpoint_and_no_decision_is_older_than_are_forgotten(folder: Folder):
+    """There was one for each save since the round began, and all of them were written down at each."""
+    saved_often(folder, "a.py")
+    assert len(folder.round.state.saves) < 3
+    assert folder.listed() == {}
+
+
+def test_the_saves_of_a_file_between_two_checkpoints_are_one(folder: Folder):
+    for number in range(3):
+        folder.checkpoints.add("Qwen Code", f"turn {number}")
+        saved_often(folder, "a.py")
+        saved_often(folder, "b.py")
+    assert len(folder.round.state.saves) < 10
+    folder.reopen()
+    assert len(folder.round.state.saves) < 10
+
+
+def test_a_checkpoint_is_restored_with_all_saves_since_though_they_are_one(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
+    folder.look()
+    number = folder.checkpoints.add("Qwen Code", "turn")
+    folder.write("a.py", LINES.replace("line 3\n", "agent\nagain\n"))
+    folder.look()
+    saved_often(folder, "a.py")
+    writes, base, left = folder.checkpoints.plan(number)
+    for write in writes:
+        folder.undoing.write(write)
+    assert (left, folder.checkpoints.finish_restore(writes, base, number=number)) == ([], [])
+    mine = "".join(f"a.py {number}\n" for number in range(12))
+    assert folder.read("a.py").decode() == LINES.replace("line 3\n", "agent\n") + mine
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES + mine
+
+
+def test_saves_between_which_an_agent_has_written_stay_apart(folder: Folder):
+    number = folder.checkpoints.add("Qwen Code", "turn")
+    for at in range(4):
+        saved_often(folder, "a.py", 3)
+        folder.round.saved_at.clear()  # a while later: what is written now is of no formatter
+        folder.write("a.py", folder.read("a.py") + b"agent %d\n" % at)
+        folder.look()
+    assert 4 <= len(folder.round.state.saves) < 8
+    writes, _, left = folder.checkpoints.plan(number)
+    (write,) = writes
+    assert left == []
+    assert b"agent" not in (write.data or b"")
+    assert (write.data or b"").count(b"a.py") == 12
+
+
+def test_a_keep_is_taken_back_with_all_saves_since_though_they_are_one(folder: Folder):
+    folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
+    folder.look()
+    folder.round.keep_file("a.py")
+    saved_often(folder, "a.py")
+    assert len(folder.round.state.saves) < 3
+    folder.redo()
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES + "".join(f"a.py {number}\n" for number in range(12))
+
+
+def test_a_file_that_was_deleted_and_made_anew_is_what_was_saved_last(folder: Folder):
+    number = folder.checkpoints.add("Qwen Code", "turn")
+    for text in ("one\n", "two\n"):
+        (folder.path / "b.py").unlink()
+        folder.saves.handled("b.py", ["Qwen Code"], is_renamed=False)
+        folder.save("b.py", text)
+        folder.save("b.py", f"{text}more\n")
+    assert len(folder.round.state.saves) < 4
+    assert folder.checkpoints.plan(number) == ([], {}, [])
+
+
+def test_what_was_saved_just_now_is_known_save_by_save(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    """What a list has shown before them may be kept or undone still."""
+    monkeypatch.setattr(state, "LISTED", 60.0)
+    saved_often(folder, "a.py")
+    assert len(folder.round.state.saves) == 12
