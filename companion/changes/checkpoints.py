@@ -12,7 +12,7 @@ from .lines import Weave
 from .notes import named_lines
 from .round import Round
 from .rows import DOUBTFUL, is_text
-from .state import Checkpoint, KnownLines
+from .state import Checkpoint, FileState, KnownLines
 from .undo import RoundUndo, Write
 
 CHECKPOINTS_KEPT = 200
@@ -36,18 +36,19 @@ class Checkpoints:
         words: str,
         turn: str = "",
         before: tuple[TreeSnapshot, TreeSnapshot, float] | None = None,
-        lines: Mapping[str, KnownLines] | None = None,
+        known: Mapping[str, FileState] | None = None,
     ) -> int:
         """Remember the folder as the last look has it, or as it was `before`: the disk, the baseline, the moment.
 
-        `lines` says whose lines the files had then. Returns the checkpoint's number.
+        `known` says what was known of the files then. Returns the checkpoint's number.
         """
         state = self._round.state
         number = state.checkpoints[-1].number + 1 if state.checkpoints else 1
         disk, base, at = before or (state.now, state.base, state.moment())
-        known = dict(state.lines if lines is None else lines)
-        created = sorted(state.created)
-        point = Checkpoint(number, at, agent, words, disk, base, turn, lines=known, created=created)
+        found = (state.known if known is None else known).items()
+        own = {path: FileState(lines=each.lines, is_created=each.is_created) for path, each in found}
+        own = {path: each for path, each in own.items() if each != FileState()}
+        point = Checkpoint(number, at, agent, words, disk, base, turn, known=own)
         state.checkpoints = [*state.checkpoints, point][-CHECKPOINTS_KEPT:]
         self._round.save()
         return number
@@ -62,9 +63,8 @@ class Checkpoints:
         late = self._round.recent.before(sent) if sent else {}
         entries = {path: each.before for path, each in late.items()}
         disk = self._objects.with_entries(state.now, entries) if entries else state.now
-        lines = {path: known for path, known in state.lines.items() if path not in late}
-        lines |= {path: each.lines for path, each in late.items() if each.lines}
-        self.add(agent, words, turn, (disk, state.base, state.moment()), lines)
+        known = state.known | {path: replace(state.of(path), lines=each.lines) for path, each in late.items()}
+        self.add(agent, words, turn, (disk, state.base, state.moment()), known)
 
     def begin_new(self, agent: str, words: str) -> None:
         """Take a checkpoint; what is changed later is marked as new."""
@@ -209,12 +209,12 @@ class Checkpoints:
         """
         state, weave = self._round.state, self._round.weave
         target = self._round.with_saves(point.disk, point.at, is_all=is_all)
-        doubtful = [] if is_all else [path for path, known in state.lines.items() if {*known.ops} & {*DOUBTFUL}]
+        doubtful = [] if is_all else [path for path, known in state.lines().items() if {*known.ops} & {*DOUBTFUL}]
         entries: dict[str, Entry | None] = {}
         before, base, now = (self._objects.entries(each, doubtful) for each in (target, state.base, state.now))
         for path in doubtful:
-            ours, known, disk = state.lines[path], base.get(path), now.get(path)
-            if disk is None or disk == before.get(path):
+            ours, known, disk = state.of(path).lines, base.get(path), now.get(path)
+            if ours is None or disk is None or disk == before.get(path):
                 continue
             found, made = weave(known, disk, ours.ops), weave(before.get(path), disk)
             left = made.marked(found).undone() if made and found else None
@@ -230,7 +230,7 @@ class Checkpoints:
         before, disk = self._objects.entry(point.base, path), self._objects.entry(point.disk, path)
         if before == disk or disk is None or after is None:
             return None
-        known = point.lines.get(path)
+        known = point.known[path].lines if path in point.known else None
         is_known = known and known[:2] == (before.blob if before else "", disk.blob)
         weave = self._round.weave(before, disk, known.ops if known and is_known else "")
         data = self._objects.read([after.blob]).get(after.blob) if is_text(after) else None
@@ -296,8 +296,7 @@ class Checkpoints:
         With the checkpoint's number it is known again whose lines they were.
         """
         state = self._round.state
-        lines = {path: state.lines[path] for path in base if path in state.lines}
-        created = [path for path in base if path in state.created]
+        known = {path: state.known[path] for path in base if path in state.known}
         operation, failed = self._undo.note(writes)
         try:
             entries = {path: entry for path, entry in base.items() if path not in failed}
@@ -305,15 +304,17 @@ class Checkpoints:
             operation.base = {path: (before.get(path), entry) for path, entry in entries.items()}
             if entries:
                 state.base = self._objects.with_entries(state.base, entries)
-            operation.lines = lines | operation.lines
-            operation.created = sorted({*created, *operation.created})
+            operation.known = known | operation.known
             point = next((each for each in state.checkpoints if each.number == number), None)
             if point:
                 done = {*entries, *(write.path for write in writes)} - {*failed}
                 now = self._objects.entries(state.now, list(done))
                 found = {path: self._lines(point, path, now.get(path)) for path in done}
-                state.lines |= {path: known[1] for path, known in found.items() if known}
-                state.created |= done & {*point.created}
+                for path, lines in found.items():
+                    was_created = path in point.known and point.known[path].is_created
+                    state.know(path, is_created=was_created or state.of(path).is_created)
+                    if lines:
+                        state.know(path, lines=lines[1])
         except OSError as error:
             raise self._undo.unseen(error, failed) from error
         self._undo.see(operation, failed, at_work)

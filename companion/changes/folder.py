@@ -180,7 +180,7 @@ class Folder:
         try:
             for seen in found:
                 if self._by_quiet and time.monotonic() - self._changed_at > QUIET:
-                    self.checkpoints.add(self._by_quiet, "", before=(seen.before, seen.base, seen.at), lines=seen.lines)
+                    self.checkpoints.add(self._by_quiet, "", before=(seen.before, seen.base, seen.at), known=seen.known)
                 self._changed_at = time.monotonic()
             if found:
                 self.refresh()

@@ -17,7 +17,7 @@ from .checkpoints import CHECKPOINTS_KEPT
 from .places import is_in, relative
 from .recent import CLOCK, Sighting
 from .round import Round
-from .state import Checkpoint, Going, KnownLines, Operation, Save
+from .state import Checkpoint, FileState, Going, Operation, Save
 
 T = TypeVar("T")
 
@@ -33,11 +33,7 @@ class Moved:
     """When that began, in nanoseconds of Unix time."""
     waiting: Mapping[str, Entry | None]
     """The files that wait, as the baseline has them."""
-    agents: Mapping[str, list[str]]
-    lines: Mapping[str, KnownLines]
-    created: frozenset[str]
-    renamed: Mapping[str, str]
-    parted: Mapping[str, str]
+    known: Mapping[str, FileState]
     going: Mapping[str, Going]
     saves: list[Save]
     decided: list[Operation]
@@ -76,9 +72,14 @@ class _Paths:
         """Some paths."""
         return [new for path in found if (new := self.path(path))]
 
-    def pairs(self, found: Mapping[str, str]) -> dict[str, str]:
-        """Paths by path."""
-        return {new: old for new, path in self.keys(found).items() if (old := self.path(path))}
+    def known(self, found: Mapping[str, FileState]) -> dict[str, FileState]:
+        """What is known of files."""
+        origins = {path: self.path(each.origin) if each.origin else "" for path, each in found.items()}
+        moved = {
+            path: replace(each, origin=origins[path], is_parted=each.is_parted and bool(origins[path]))
+            for path, each in found.items()
+        }
+        return self.keys(moved)
 
     def saves(self, found: Iterable[Save]) -> list[Save]:
         """Saves."""
@@ -94,11 +95,7 @@ class _Paths:
             found,
             disk=self.keys(found.disk),
             base=self.keys(found.base),
-            agents=self.keys(found.agents),
-            lines=self.keys(found.lines),
-            created=self.names(found.created),
-            renamed=self.pairs(found.renamed),
-            parted=self.pairs(found.parted),
+            known=self.known(found.known),
             origins=self.keys(found.origins),
             modes=self.keys(found.modes),
             notes=notes,
@@ -112,8 +109,7 @@ class _Paths:
             disk=snapshot(found.disk),
             base=snapshot(found.base),
             end=snapshot(found.end) if found.end else None,
-            lines=self.keys(found.lines),
-            created=self.names(found.created),
+            known=self.known(found.known),
         )
 
 
@@ -138,11 +134,7 @@ def handed_over(round_: Round, target: str) -> Moved:
         part(state.now),
         round_.looked_at,
         waiting,
-        paths.keys(state.agents),
-        paths.keys(state.lines),
-        frozenset(paths.names(state.created)),
-        paths.pairs(state.renamed),
-        paths.pairs(state.parted),
+        paths.known(state.known),
         paths.keys(state.going),
         paths.saves(state.saves),
         [each for each in operations if each.paths],
@@ -180,14 +172,8 @@ def take_over(round_: Round, moved: Moved) -> None:
     entries: dict[str, Entry | None] = {each.path: each.after for each in found if is_below(each.path)} | waiting
     if entries:
         state.base = objects.with_entries(state.base, entries)
-    for known, others in ((state.agents, moved.agents), (state.lines, moved.lines), (state.going, moved.going)):
-        for path in [path for path in known if is_below(path)]:
-            del known[path]
-        known.update(paths.keys(others))  # type: ignore[arg-type]
-    state.created = {path for path in state.created if not is_below(path)} | {*paths.names(moved.created)}
-    state.renamed = {path: old for path, old in state.renamed.items() if not is_below(path)}
-    state.renamed |= paths.pairs(moved.renamed)
-    state.parted |= paths.pairs(moved.parted)
+    state.known = {path: each for path, each in state.known.items() if not is_below(path)} | paths.known(moved.known)
+    state.going = {path: each for path, each in state.going.items() if not is_below(path)} | paths.keys(moved.going)
     round_.recent.replace(is_below, paths.keys(moved.recent))
     round_.saved_at |= paths.keys(moved.saved_at)
     state.empty = sorted({*state.empty, *paths.names(moved.empty)})
@@ -218,11 +204,8 @@ def _add_history(round_: Round, moved: Moved, paths: _Paths, checkpoints: Iterab
             continue
         known.disk |= operation.disk
         known.base |= operation.base
-        known.agents |= operation.agents
-        known.lines |= operation.lines
+        known.known |= operation.known
         known.modes |= operation.modes
-        known.renamed |= operation.renamed
-        known.parted |= operation.parted
         known.origins |= operation.origins
         known.going |= operation.going
     state.decided.sort(key=lambda each: each.at)
@@ -247,5 +230,5 @@ def _blobs(moved: Moved) -> set[str]:
     entries = [entry for pair in pairs for entry in pair] + [*moved.waiting.values()]
     entries += [entry for each in snapshots for entry in each.beside.values()]
     entries += [entry for found in moved.recent.values() for each in found for entry in (each.before, each.base)]
-    known = {blob for each in moved.lines.values() for blob in each[:2] if blob}
+    known = {blob for each in moved.known.values() if each.lines for blob in each.lines[:2] if blob}
     return known | {entry.blob for entry in entries if entry and not entry.why}

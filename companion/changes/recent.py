@@ -23,7 +23,7 @@ class Sighting:
     base: Entry | None
     """In the baseline."""
     lines: KnownLines | None
-    agents: Sequence[str]
+    agents: tuple[str, ...]
     """Who had changed it."""
     written: int
     """When it was written, in nanoseconds of Unix time."""

@@ -12,10 +12,10 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..snapshots import project, rules
 from ..snapshots.copies import GROWTH
@@ -28,7 +28,9 @@ from .hunks import Hunk, Hunks, Pieces, by_key, differences, followed, is_among
 from .lines import Weave
 from .recent import CLOCK, RecentLooks, Sighting
 from .rows import ChangeRow, Rows, identified, is_comparable, is_text, known_lines
-from .state import EMPTY, Chosen, Going, KnownLines, Operation, RoundState, Save, read_state
+from .state import EMPTY, Chosen, FileState, Going, KnownLines, Operation, RoundState, Save, read_state
+
+T = TypeVar("T")
 
 FORMATTING = 5_000_000_000
 """Nanoseconds after a save in which a formatter may write the file: nobody knows then whose a change of it is."""
@@ -58,8 +60,8 @@ class Seen:
     """Its moment: see `RoundState.moment`."""
     began: float = 0.0
     """When the round began."""
-    lines: Mapping[str, KnownLines] = field(default_factory=dict[str, "KnownLines"])
-    """Whose lines the files had before it."""
+    known: Mapping[str, FileState] = field(default_factory=dict[str, FileState])
+    """What was known of the files before it."""
 
 
 class WrittenTurn(NamedTuple):
@@ -201,7 +203,7 @@ class Round:
         self.complete()
         self.named = self.named if named is None else named
         before, base, at_look = self.state.now, self.state.base, self.state.moment()
-        known_before = dict(self.state.lines)
+        known_before = dict(self.state.known)
         working = list(at_work if self.at_work is None else self.at_work)
         if self.state.working != working:
             self.state.working = working
@@ -222,25 +224,21 @@ class Round:
         # A new file that the person has saved is no file that an agent has moved there.
         renamed = {old: new for old, new in self._renamed(before, found).items() if new not in own}
         sources = {new: next(each.before for each in found if each.path == old) for old, new in renamed.items()}
-        by_person = {
-            path for old, new in renamed.items() if self._rename(old, new, sources[new]) for path in (old, new)
-        }
+        by_person = self._rename(renamed, sources)
         in_base = self.objects.entries(self.state.base, [each.path for each in found])
         for each in found:
-            if each.path in by_person:
+            if each.path in by_person or (each.after is None and renamed.get(each.path) in by_person):
                 continue
             if each.path not in own:
                 changed.append(each.path)
             agent, at = self.named.get(each.path, ""), looked.written.get(each.path) or self.store.written_at(each.path)
-            known = self.state.agents.get(each.path, [])
-            lines = self.state.lines.get(each.path)
-            before_it = each.before, in_base.get(each.path), lines, tuple(known)
+            known = self.state.of(each.path)
+            before_it = each.before, in_base.get(each.path), known.lines, known.agents
             self.recent.add(each.path, Sighting(*before_it, at, agent, looked.at))
             began = [turn.agent] if turn and at >= turn.sent - CLOCK else []
             who = [agent] if agent else list(dict.fromkeys([*at_work, *began]))
-            if each.path not in renamed:
-                source = sources.get(each.path, each.before)
-                self.written(each.path, source, each.after, who, at, is_named=bool(agent))
+            source = sources.get(each.path, each.before)
+            self.written(each.path, source, each.after, who, at, is_named=bool(agent))
         self._part_renamed()
         self._forget_modes(each.path for each in found if each.after is None)
         self.save()
@@ -270,35 +268,51 @@ class Round:
         alike = self.objects.differences(before, self.state.now)
         return {each.renamed_from: each.path for each in alike if each.renamed_from}
 
-    def _rename(self, old: str, new: str, before: Entry | None) -> bool:
-        """A file has another name: what is known of it is of that name by now. Returns whether the person did it.
+    def _rename(self, renamed: Mapping[str, str], before: Mapping[str, Entry | None]) -> set[str]:
+        """Files have other names: what is known of them is of these by now. Returns those that the person has given.
 
         Then the baseline has the other name, too. So it has if an agent has created the file, whose name is its own.
+        `before` has what the files were, by their new paths.
         """
+        if not renamed:
+            return set()
         state = self.state
+        by_person = {new for old, new in renamed.items() if self._is_persons(old, new)}
+        now = self.objects.entries(state.now, [*renamed.values()])
+        for old, new in renamed.items():
+            if new in by_person:
+                state.add_saves([(old, now.get(new), None), (new, None, now.get(new))])
+        self._leave(by_person)
+        places = {old: state.origin_of(old) for old in renamed}
+        base = self.objects.entries(state.base, [*places.values(), *renamed.values()])
+        left = {each.origin for each in state.known.values() if each.is_parted}
+        known = state.known
+        state.known = _moved(known, renamed)
+        state.going = _moved(state.going, renamed)
+        for operation in state.decided:
+            operation.going = _moved(operation.going, renamed)
+        entries: dict[str, Entry | None] = {}
+        for old, new in renamed.items():
+            place, is_created = places[old], old in known and known[old].is_created
+            ours = base.get(place)
+            if place == old and ours and (new in by_person or (is_created and new not in base)):
+                entries = {old: None} | entries | {new: ours}
+            elif not state.of(new).is_parted:
+                is_renamed = ours and place != new and old not in left
+                state.know(new, origin=place if is_renamed else "")
+        if entries:
+            state.base = self.objects.with_entries(state.base, entries)
+            self._keep_modes(entries)
+        base = self.objects.entries(state.base, [state.origin_of(new) for new in renamed.values()])
+        for new, source in before.items():
+            self._reline(new, base.get(state.origin_of(new)), source)
+        return by_person
+
+    def _is_persons(self, old: str, new: str) -> bool:
+        """Whether a file has the name now that the person was typing for it in the side bar, or for a folder of it."""
         folder, rest = self.renaming.rpartition("/")[0], old.removeprefix(self.renaming)
         is_there = self.renaming and f"{old}/".startswith(f"{self.renaming}/") and new.endswith(rest)
-        is_persons = bool(is_there and new.removesuffix(rest).rpartition("/")[0] == folder)
-        origin = state.renamed.pop(old, old)
-        base, disk = self.objects.entry(state.base, origin), self.objects.entry(state.now, new)
-        if is_persons:
-            state.add_saves([(old, disk, None), (new, None, disk)])
-            self._leave([new])
-        is_free = is_persons or (old in state.created and not self.objects.entry(state.base, new))
-        if origin == old and base and is_free:
-            state.base = self.objects.with_entries(state.base, {old: None, new: base})
-            self._keep_modes([old, new])
-        elif base and origin != new and old not in state.parted.values():
-            state.renamed[new] = origin
-        decided = (operation.going for operation in state.decided)
-        for known in (state.agents, state.lines, state.parted, state.going, *decided):
-            if old in known:
-                known[new] = known.pop(old)  # type: ignore[assignment]
-        if old in state.created:
-            state.created.remove(old)
-            state.created.add(new)
-        self._reline(new, self.objects.entry(state.base, state.renamed.get(new, new)), before)
-        return is_persons
+        return bool(is_there and new.removesuffix(rest).rpartition("/")[0] == folder)
 
     def _part_renamed(self) -> None:
         """A renamed file has no baseline while another file is at its old path, or was where it is now.
@@ -306,42 +320,37 @@ class Round:
         Once that isn't so any more, it is a renamed one again. What is known of its lines stays so.
         """
         state = self.state
-        known = state.renamed | state.parted
-        if not known:
+        moved = {path: each.origin for path, each in state.known.items() if each.origin}
+        if not moved:
             return
-        there = self.objects.entries(state.now, list(known.values()))
-        base = self.objects.entries(state.base, [*known, *known.values()])
-        for new, old in known.items():
-            is_apart = old in there or new in base or old not in base
-            if new in state.renamed and is_apart:
-                state.parted[new] = state.renamed.pop(new)
-            elif new in state.parted and not is_apart and old not in state.renamed.values():
-                state.renamed[new] = state.parted.pop(new)
-            ours = base.get(old if new in state.renamed else new)
-            self._reline(new, ours, self.objects.entry(state.now, new))
+        now = self.objects.entries(state.now, [*moved, *moved.values()])
+        base = self.objects.entries(state.base, [*moved, *moved.values()])
+        for new, old in moved.items():
+            is_apart = old in now or new in base or old not in base
+            if is_apart or old not in state.renamed().values():
+                state.know(new, is_parted=is_apart)
+            self._reline(new, base.get(state.origin_of(new)), now.get(new))
 
     def _reline(self, path: str, ours: Entry | None, disk: Entry | None, *, is_second: bool = False) -> None:
         """What is known of the lines of a file that was renamed stays so with another baseline.
 
         With `is_second` it had that of another file before, in which only what the person had saved was its own.
         """
-        known = self.state.lines.get(path)
+        known = self.state.of(path).lines
         if known and disk and known[:2] != ((blob := ours.blob if ours else ""), disk.blob):
             weave = self._lines(path, Entry("", known.before) if known.before else None, disk)
             if weave and known.before != blob:
                 plain = self.weave(ours, disk)
                 weave = plain.marked(weave.alone() if is_second else weave) if plain else None
-            del self.state.lines[path]
-            if weave:
-                self.state.lines[path] = KnownLines(blob, disk.blob, weave.ops)
+            self.state.know(path, lines=KnownLines(blob, disk.blob, weave.ops) if weave else None)
 
     def apart(self, paths: Collection[str]) -> dict[str, str]:
         """The files that an agent has renamed and whose old path is one of these, or that of another one of them."""
-        renamed = self.state.renamed | self.state.parted
+        moved = {path: each.origin for path, each in self.state.known.items() if each.origin}
         found: dict[str, str] = {}
         while more := {
             new: old
-            for new, old in renamed.items()
+            for new, old in moved.items()
             if (old in paths or old in found) and new not in paths and new not in found
         }:
             found |= more
@@ -360,8 +369,7 @@ class Round:
                 state.base = self.objects.with_entries(state.base, {new: ours})
                 self._keep_modes([new])
                 self._reline(new, ours, self.objects.entry(state.now, new), is_second=is_second)
-            for known in (state.renamed, state.parted):
-                known.pop(new, None)
+            state.know(new, origin="", is_parted=False)
 
     def _forget_modes(self, gone: Iterable[str]) -> None:
         """Forget the permissions of deleted files, unless an undo or a checkpoint can bring them back."""
@@ -395,7 +403,7 @@ class Round:
     def waiting(self) -> list[Difference]:
         """What differs between the baseline and the last look."""
         found = {each.path: each for each in self.objects.differences(self.state.base, self.state.now)}
-        for new, old in self.state.renamed.items():
+        for new, old in self.state.renamed().items():
             gone, come = found.get(old), found.get(new)
             if gone and come and gone.after is None and come.before is None and come.after:
                 found[new] = Difference(new, gone.before, come.after, old)
@@ -551,7 +559,7 @@ class Round:
 
     def _lines(self, path: str, ours: Entry | None, disk: Entry | None) -> Weave | None:
         """The lines of a file with a baseline and a content on the disk, by what is known of them."""
-        known = self.state.lines.get(path)
+        known = self.state.of(path).lines
         if known is None or known.before != (ours.blob if ours else ""):
             return self.weave(ours, disk)
         if known.after == (disk.blob if disk else ""):
@@ -574,17 +582,19 @@ class Round:
 
         Nobody knows that, without an agent that names the file, if a formatter may have been at work after a save.
         """
-        known = self.state.agents.setdefault(path, [])
-        known += [name for name in agents if name not in known]
+        origin = self.state.origin_of(path)
+        known = self.state.of(path)
+        known = replace(known, agents=tuple(dict.fromkeys((*known.agents, *agents))))
+        for each in {path, origin} if after is None else {path}:
+            self.state.know(each, agents=known.agents)
         is_doubtful = not is_named and after is not None and 0 < at <= self.saved_at.get(path, 0) + FORMATTING
-        if path not in self.state.lines and not is_doubtful:
+        if known.lines is None and not is_doubtful:
             return
-        origin = self.state.renamed.get(path, path)
         ours = self.objects.entry(self.state.base, origin)
         weave = self._lines(path, ours, before)
         data = self.objects.read([after.blob]).get(after.blob) if after and is_text(after) else None
         if weave is None:
-            self.state.lines.pop(path, None)
+            self.state.know(path, lines=None)
             return
         self._note(path, origin, weave.written(data, is_doubtful=is_doubtful), ours, after, before or after)
 
@@ -593,20 +603,21 @@ class Round:
     ) -> None:
         """A file has these lines by now, and its baseline, which is at a path of its own if it was renamed."""
         base = ours
-        if ours is None and path in self.state.parted:  # its baseline is at its old path, so it can't have these lines
+        if (
+            ours is None and self.state.of(path).is_parted
+        ):  # its baseline is at its old path, so it can't have these lines
             weave = weave.alone()
         if ours is None or blob_id(weave.base) != ours.blob:
-            is_empty = not weave.base and (ours is None or path in self.state.created)
+            is_empty = not weave.base and (ours is None or self.state.of(path).is_created)
             known = after or before or ours
             base = None if is_empty or known is None else self._entry(weave.base, ours, before or known, known)
         if base != ours:
             if ours is None:
-                self.state.created.add(at)
+                self.state.know(at, is_created=True)
             self.state.base = self.objects.with_entries(self.state.base, {at: base})
-        if after is None or base == after:
-            self.state.lines.pop(path, None)
-        else:
-            self.state.lines[path] = KnownLines(base.blob if base else "", after.blob, weave.ops)
+        is_known = after and base != after
+        lines = KnownLines(base.blob if base else "", after.blob, weave.ops) if after and is_known else None
+        self.state.know(path, lines=lines)
 
     def follow(self, path: str, before: Entry | None, after: Entry | None, *, is_save: bool = True) -> None:
         """The person has changed a file, or has accepted a change of it without a save: it is in the baseline."""
@@ -615,8 +626,8 @@ class Round:
         if is_save:
             self.state.add_saves([(path, before, after)])
         at, ours = path, self.objects.entry(self.state.base, path)
-        if ours is None and path in self.state.renamed:
-            at = self.state.renamed[path]
+        if ours is None and self.state.origin_of(path) != path:
+            at = self.state.origin_of(path)
             ours = self.objects.entry(self.state.base, at)
         elif ours is None and before and (found := self.find(path)) and found.renamed_from:
             at, ours = found.renamed_from, found.before
@@ -626,13 +637,14 @@ class Round:
             if at == path:
                 self._leave([path])
             self.state.base = self.objects.with_entries(self.state.base, {at: after})
-            self.state.lines.pop(path, None)
+            self.state.know(path, lines=None)
             self._keep_modes([at] if before is None or after is None else [])
         else:
             weave = self._lines(path, ours, before)
             data = self.objects.read([after.blob]).get(after.blob) if is_text(after) else None
             if weave is None or data is None:
-                self.state.lines[path] = KnownLines(ours.blob if ours else "", after.blob, _BOTH_WHOLE)
+                lines = KnownLines(ours.blob if ours else "", after.blob, _BOTH_WHOLE)
+                self.state.know(path, lines=lines)
             else:
                 self._note(path, at, weave.saved(data, is_edited=is_save), ours, after, before)
         if is_save and path.rpartition("/")[2] == rules.IGNORE:
@@ -664,14 +676,11 @@ class Round:
 
     def operation(self, disk: Mapping[str, tuple[Entry | None, Entry | None]], paths: Iterable[str]) -> Operation:
         """A decision about some files, with what is known of them before."""
-        state, known = self.state, {*paths}
-        known.update(self.apart(known))
-        operation = Operation({**disk}, at=state.moment(), created=sorted(state.created & known))
-        operation.agents = {path: names for path, names in state.agents.items() if path in known}
-        operation.lines = {path: lines for path, lines in state.lines.items() if path in known}
-        operation.renamed = {path: old for path, old in state.renamed.items() if path in known}
-        operation.parted = {path: old for path, old in state.parted.items() if path in known}
-        if old := [*operation.renamed.values(), *operation.parted.values()]:
+        state, about = self.state, {*paths}
+        about.update(self.apart(about))
+        operation = Operation({**disk}, at=state.moment())
+        operation.known = {path: each for path, each in state.known.items() if path in about}
+        if old := [each.origin for each in operation.known.values() if each.origin]:
             operation.origins = dict.fromkeys(old) | self.objects.entries(state.base, old)
         operation.window = self.deciding
         return operation
@@ -736,7 +745,8 @@ class Round:
         modes = {path: self.store.modes.of(path, before[path], before[path]) for path in whole if path in before}
         operation.modes = {path: mode for path, mode in modes.items() if mode is not None}
         self.state.base = self.objects.with_entries(self.state.base, entries)
-        self.state.lines |= lines
+        for path, known in lines.items():
+            self.state.know(path, lines=known)
         self.stay(dict.fromkeys(whole, ()))
         self._keep_modes(whole)
         self.remember(operation)
@@ -813,12 +823,11 @@ class Round:
     def settle(self) -> None:
         """Forget who changed files of which nothing waits any more."""
         waiting = {path for each in self.waiting() for path in each.paths}
-        self.state.agents = {path: names for path, names in self.state.agents.items() if path in waiting}
-        self.state.lines = {path: known for path, known in self.state.lines.items() if path in waiting}
-        self.state.created &= waiting
+        self.state.known = {path: known for path, known in self.state.known.items() if path in waiting}
+        for path, known in [*self.state.known.items()]:
+            if known.origin and known.origin not in waiting:
+                self.state.know(path, origin="", is_parted=False)
         self._have_going({path: each for path, each in self.state.going.items() if path in waiting})
-        self.state.renamed = {new: old for new, old in self.state.renamed.items() if {new, old} <= waiting}
-        self.state.parted = {new: old for new, old in self.state.parted.items() if {new, old} <= waiting}
         self.save()
         self.prune()
 
@@ -830,6 +839,12 @@ class Round:
         if after and after != identified(found.after):
             raise WriteRefusedError(f"{path} has changed since")
         return found
+
+
+def _moved(known: dict[str, T], renamed: Mapping[str, str]) -> dict[str, T]:
+    """What is known by path, with the other names of some files."""
+    rest = {path: each for path, each in known.items() if path not in renamed}
+    return rest | {new: known[old] for old, new in renamed.items() if old in known}
 
 
 def _waits(before: Mapping[str, Going | None], going: Mapping[str, Going]) -> bool:

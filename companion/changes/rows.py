@@ -85,9 +85,9 @@ class Rows:
     def _row(self, each: Difference, state: RoundState, *, is_new: bool) -> ChangeRow:
         known = known_lines(each, state)
         counted = self._counted.get(known)
-        is_created = each.path in state.created and bool(each.before and each.after)
+        is_created = state.of(each.path).is_created and bool(each.before and each.after)
         kind, note = ("created", "") if is_created and counted and counted.is_text else _kind(each, counted)
-        agents = tuple(dict.fromkeys(name for path in each.paths for name in state.agents.get(path, [])))
+        agents = tuple(dict.fromkeys(name for path in each.paths for name in state.of(path).agents))
         if any(sign in known.ops for sign in DOUBTFUL):
             agents = (f"you or {' or '.join(agents) or 'another program'}",)
         going = state.going.get(each.path)
@@ -142,7 +142,7 @@ def is_as_listed(each: Difference, row: ChangeRow, saves: Sequence[Save]) -> boo
 def known_lines(each: Difference, state: RoundState) -> KnownLines:
     """Whose lines a file has: what is known of that, if it is of these very contents."""
     before, after = each.before.blob if each.before else "", each.after.blob if each.after else ""
-    known = state.lines.get(each.path)
+    known = state.of(each.path).lines
     return known if known and known[:2] == (before, after) else KnownLines(before, after, "")
 
 

@@ -46,11 +46,11 @@ class Saves:
     def written_below(self, path: str, before: TreeSnapshot) -> tuple[tuple[str, ...], bytes | None] | None:
         """Who has written a file since a look, and what it had then, None without a text; None if it is no text now."""
         entry, old = self._objects.entry(self._state.now, path), self._objects.entry(before, path)
-        agents = self._state.agents.get(path)
+        agents = self._state.of(path).agents
         # Without a recent look, the person has saved it since.
         if not agents or entry is None or not is_text(entry) or not self._recent.of(path):
             return None
-        return tuple(agents), self._data(old) if old else None
+        return agents, self._data(old) if old else None
 
     def saved(
         self, path: str, at_work: Sequence[str], encodings: Encodings, saved: SavedText | None = None
@@ -81,7 +81,7 @@ class Saves:
         # First what somebody has written since the last look, then that it is gone from the tab's text.
         if last != found:
             self._round.written(path, last, found, at_work)
-        names = tuple(self._state.agents.get(path, ())) or (ANOTHER,)
+        names = self._state.of(path).agents or (ANOTHER,)
         lost = self._overwritten(names, loaded, found, after)
         if lost is None and found:  # the person has taken it over into their text
             loaded = found
@@ -92,8 +92,7 @@ class Saves:
         if after != now:
             self._written_since(path, after, now, next((each.named for each in seen if each.named), ""), at_work)
         if self._objects.entry(self._state.base, path) == now:
-            self._state.agents.pop(path, None)
-            self._state.lines.pop(path, None)
+            self._state.know(path, agents=(), lines=None)
         self._round.save()
         return lost
 
@@ -107,8 +106,9 @@ class Saves:
         if is_renamed or os.path.lexists(os.path.join(self._round.root, path)):
             return
         found = self._objects.differences(self._state.base, self._state.now, renames=False)
-        there = self._objects.entries(self._state.now, list(self._state.renamed))
-        gone = {each.path for each in found if each.after is None} | (self._state.renamed.keys() - there.keys())
+        renamed = self._state.renamed().keys()
+        there = self._objects.entries(self._state.now, list(renamed))
+        gone = {each.path for each in found if each.after is None} | (renamed - there.keys())
         seen = {name: looks[-1] for name in gone if (looks := self._recent.of(name))}
         seen = {name: last for name, last in seen.items() if f"{name}/".startswith(f"{path}/")}
         at = max((last.at for last in seen.values()), default=0.0)
@@ -129,9 +129,9 @@ class Saves:
     ) -> None:
         """Somebody has written the file after a save, before its word has come."""
         at = self._round.store.written_at(path)
-        lines, agents = self._state.lines.get(path), tuple(self._state.agents.get(path, ()))
+        known = self._state.of(path)
         base = self._objects.entry(self._state.base, path)
-        self._recent.add(path, Sighting(after, base, lines, agents, at, agent))
+        self._recent.add(path, Sighting(after, base, known.lines, known.agents, at, agent))
         self._round.written(path, after, now, [agent] if agent else at_work, at, is_named=bool(agent))
 
     def _overwritten(
@@ -166,14 +166,11 @@ class Saves:
         """What is known of a file's lines is as it was before a look."""
         if found.base != self._objects.entry(self._state.base, path):
             self._state.base = self._objects.with_entries(self._state.base, {path: found.base})
-        self._state.lines.pop(path, None)
-        agents = self._state.agents.pop(path, [])
-        if found.before is None and (old := self._state.renamed.pop(path, "")):  # it was deleted there, not moved here
-            self._state.agents[old] = agents
-        if found.lines:
-            self._state.lines[path] = found.lines
-        if found.agents:
-            self._state.agents[path] = list(found.agents)
+        known, old = self._state.of(path), self._state.origin_of(path)
+        if found.before is None and old != path:  # it was deleted there, not moved here
+            self._state.know(old, agents=known.agents)
+            self._state.know(path, origin="")
+        self._state.know(path, lines=found.lines, agents=found.agents)
 
     def reviewed(
         self, path: str, before: str | None, text: str, encodings: Encodings, at_work: Sequence[str] = ()
@@ -226,7 +223,7 @@ class Saves:
                 continue
             self._round.follow(path, old.get(path), new.get(path))
             if now.get(path) == new.get(path):
-                self._state.agents.pop(path, None)
+                self._state.know(path, agents=())
         self._round.settle()
 
 

@@ -8,10 +8,10 @@ import os
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, replace
 from itertools import groupby
 from math import inf
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from ..platforms.files import write_private
 from ..snapshots.entries import Entry, TreeSnapshot
@@ -20,8 +20,8 @@ from ..snapshots.objects import EMPTY_TREE
 from ..snapshots.project import Head
 
 _FILE = "round.json"
-_VERSION = 1
-_MORE = ("renamed", "parted", "modes", "accepted", "is_edited")
+_VERSION = 2
+_MORE = ("modes", "accepted", "is_edited")
 """What an operation remembers by name."""
 _MODES = ("modes", "usual_modes", "left_modes")
 EMPTY = TreeSnapshot(EMPTY_TREE, {})
@@ -67,12 +67,30 @@ class KnownLines(NamedTuple):
     ops: str
 
 
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What is known of a file that waits, besides what its baseline and the disk have."""
+
+    agents: tuple[str, ...] = ()
+    """Who was at work when it changed; empty if nobody was."""
+    lines: KnownLines | None = None
+    """Whose lines they are, where that is more than how the file differs from its baseline."""
+    is_created: bool = False
+    """Whether an agent has created it, and its baseline has nothing but what the person has added."""
+    origin: str = ""
+    """Of a file that an agent has renamed: its path in the baseline."""
+    is_parted: bool = False
+    """Whether it is listed by itself though it was renamed: an agent has put another file at its old path."""
+
+
+_NOTHING = FileState()
+
+
 @dataclass(slots=True)
 class Operation:
     """What a decision of the person has done on the disk and to the baseline: (entry before, after) for each path."""
 
     disk: dict[str, tuple[Entry | None, Entry | None]]
-    agents: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     at: float = 0.0
     """Its moment: see `RoundState.moment`."""
     base: dict[str, tuple[Entry | None, Entry | None]] = field(
@@ -80,16 +98,10 @@ class Operation:
     )
     notes: list[str] = field(default_factory=list[str])
     """A line for each change that was undone, for its agent; empty once that was told."""
-    lines: dict[str, KnownLines] = field(default_factory=dict[str, "KnownLines"])
-    """Whose lines they were before."""
-    created: list[str] = field(default_factory=list[str])
-    """Those that an agent had created, and that had lines of the person."""
-    renamed: dict[str, str] = field(default_factory=dict[str, str])
-    """By their path: those that an agent had renamed, as the baseline had them."""
-    parted: dict[str, str] = field(default_factory=dict[str, str])
-    """By their path: those of them at whose old path was another file."""
+    known: dict[str, FileState] = field(default_factory=dict[str, FileState])
+    """What was known of them before."""
     origins: dict[str, Entry | None] = field(default_factory=dict[str, "Entry | None"])
-    """What the baseline had at the old paths of both."""
+    """What the baseline had at the old paths of those that were renamed."""
     modes: dict[str, int] = field(default_factory=dict[str, int])
     """The permissions in the baseline before, as far as they are others now."""
     accepted: str = ""
@@ -130,10 +142,8 @@ class Checkpoint:
     """The folder when that turn ended."""
     end_at: float = 0.0
     """The moment at which it had."""
-    lines: Mapping[str, KnownLines] = field(default_factory=dict[str, KnownLines])
-    """Whose lines the files had."""
-    created: Sequence[str] = ()
-    """Those that an agent had created, and that had lines of the person."""
+    known: Mapping[str, FileState] = field(default_factory=dict[str, FileState])
+    """Whose lines the files had, and which of them an agent had created, as far as that was known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +174,8 @@ class RoundState:
     empty: list[str] = field(default_factory=list[str])
     """The folders that were empty before an agent wrote there, with a slash at the end."""
     head: Head = field(default_factory=Head)
-    agents: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """By path: who was at work when it changed. Nobody, if the list is empty."""
-    lines: dict[str, KnownLines] = field(default_factory=dict[str, KnownLines])
-    """By path: whose lines they are, where that is more than how the file differs from its baseline."""
-    created: set[str] = field(default_factory=set[str])
-    """Files that an agent has created, and whose baseline has nothing but what the person has added to them."""
-    renamed: dict[str, str] = field(default_factory=dict[str, str])
-    """By their path now: the paths in the baseline of files that agents have renamed."""
+    known: dict[str, FileState] = field(default_factory=dict[str, FileState])
+    """By path: what is known of the files that wait."""
     going: dict[str, Going] = field(default_factory=dict[str, Going])
     """By path: what is undone when the turn ends."""
     saves: list[Save] = field(default_factory=list[Save])
@@ -183,8 +187,33 @@ class RoundState:
     modes: Modes = field(default_factory=Modes)
     new_since: int = 0
     """The number of the checkpoint after which changes are marked as new; 0 for none."""
-    parted: dict[str, str] = field(default_factory=dict[str, str])
-    """As `renamed`, of those that are listed by themselves: an agent has put another file at the old path."""
+
+    def of(self, path: str) -> FileState:
+        """What is known of a file."""
+        return self.known.get(path, _NOTHING)
+
+    def know(self, path: str, **changes: Any) -> None:
+        """Have something else known of a file."""
+        self.known[path] = replace(self.of(path), **changes)
+        if self.known[path] == _NOTHING:
+            del self.known[path]
+
+    def origin_of(self, path: str) -> str:
+        """The path at which the baseline has a file."""
+        known = self.of(path)
+        return path if known.is_parted or not known.origin else known.origin
+
+    def renamed(self) -> dict[str, str]:
+        """The old paths of the files that agents have renamed, by the new ones, but for those that are parted."""
+        return {path: each.origin for path, each in self.known.items() if each.origin and not each.is_parted}
+
+    def lines(self) -> dict[str, KnownLines]:
+        """Whose lines the files have of which that is known."""
+        return {path: each.lines for path, each in self.known.items() if each.lines}
+
+    def created(self) -> set[str]:
+        """The files that agents have created and the person has changed."""
+        return {path for path, each in self.known.items() if each.is_created}
 
     def moment(self) -> float:
         """The Unix time of what is noted now: after all that was noted before it, also if the clock was put back."""
@@ -228,10 +257,7 @@ class RoundState:
             "nested": self.nested,
             "empty": self.empty,
             "head": asdict(self.head),
-            "agents": self.agents,
-            "lines": self.lines,
-            "created": sorted(self.created),
-            "renamed": self.renamed,
+            "known": _known_to(self.known),
             "going": _going_to(self.going),
             "saves": [[each.path, entry_to(each.before), entry_to(each.after), each.at] for each in self.saves],
             "checkpoints": [_checkpoint_to(each) for each in self.checkpoints],
@@ -241,7 +267,6 @@ class RoundState:
             "usual_modes": self.modes.usual,
             "left_modes": self.modes.left,
             "new_since": self.new_since,
-            "parted": self.parted,
         }
 
 
@@ -285,18 +310,14 @@ def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
         list(plain["nested"]),
         list(plain["empty"]),
         Head(**plain["head"]),
-        {path: list(names) for path, names in plain["agents"].items()},
-        _lines_from(plain.get("lines")),
-        set(plain.get("created", ())),
-        dict(plain.get("renamed", {})),
-        {path: going for path, going in _going_from(plain.get("going", {})).items() if going},
+        _known_from(plain["known"]),
+        {path: going for path, going in _going_from(plain["going"]).items() if going},
         [Save(path, entry_from(before), entry_from(after), float(at)) for path, before, after, at in plain["saves"]],
         [_checkpoint_from(each) for each in plain["checkpoints"]],
         [_operation_from(each) for each in plain["undone"]],
         list(plain["working"]),
-        Modes(*({path: int(mode) for path, mode in plain.get(name, {}).items()} for name in _MODES)),
+        Modes(*({path: int(mode) for path, mode in plain[name].items()} for name in _MODES)),
         int(plain.get("new_since", 0)),
-        dict(plain.get("parted", {})),
     )
 
 
@@ -304,41 +325,47 @@ def _operation_to(operation: Operation) -> list[Any]:
     disk, base = _pairs_to(operation.disk), _pairs_to(operation.base)
     more = {name: getattr(operation, name) for name in _MORE} | {"going": _going_to(operation.going)}
     more["origins"] = {path: entry_to(entry) for path, entry in operation.origins.items()}
-    return [disk, operation.agents, operation.at, base, operation.notes, operation.lines, operation.created, more]
+    return [disk, operation.at, base, operation.notes, _known_to(operation.known), more]
 
 
 def _operation_from(value: Any) -> Operation:
-    disk, agents, at, base, notes, lines, created, more = value
-    known = dict(agents), at, _pairs_from(base), list(notes), _lines_from(lines), list(created)
-    going = _going_from(more.get("going", {}))
-    origins = {path: entry_from(entry) for path, entry in more.get("origins", {}).items()}
-    named = {name: more[name] for name in _MORE if name in more}
-    return Operation(_pairs_from(disk), *known, **named, going=going, origins=origins)
+    disk, at, base, notes, known, more = value
+    origins = {path: entry_from(entry) for path, entry in more["origins"].items()}
+    named, going = {name: more[name] for name in _MORE}, _going_from(more["going"])
+    done = _pairs_from(disk), at, _pairs_from(base), list(notes), _known_from(known)
+    return Operation(*done, **named, going=going, origins=origins)
 
 
-def _lines_from(value: Any) -> dict[str, KnownLines]:
-    """What of it can be read: without an entry, a file is compared with its baseline."""
-    found: Mapping[str, Any] = cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-    lines: dict[str, KnownLines] = {}
-    for path, known in found.items():
-        with contextlib.suppress(TypeError, ValueError):
-            before, after, ops = known
-            lines[path] = KnownLines(str(before), str(after), str(ops))
-    return lines
+def _known_to(known: Mapping[str, FileState]) -> dict[str, Any]:
+    return {path: [*astuple(each)] for path, each in known.items()}
+
+
+def _known_from(value: Mapping[str, Any]) -> dict[str, FileState]:
+    return {
+        path: FileState(tuple(agents), _lines_from(lines), is_created, origin, is_parted)
+        for path, (agents, lines, is_created, origin, is_parted) in value.items()
+    }
+
+
+def _lines_from(value: Any) -> KnownLines | None:
+    """What can be read of it: without that, a file is compared with its baseline."""
+    with contextlib.suppress(TypeError, ValueError):
+        before, after, ops = value
+        return KnownLines(str(before), str(after), str(ops))
+    return None
 
 
 def _checkpoint_to(point: Checkpoint) -> list[Any]:
     disk, base = _snapshot_to(point.disk), _snapshot_to(point.base)
     end = _snapshot_to(point.end) if point.end else None
     known = [point.number, point.at, point.agent, point.words, disk, base]
-    return [*known, point.turn, end, point.end_at, point.lines, list(point.created)]
+    return [*known, point.turn, end, point.end_at, _known_to(point.known)]
 
 
 def _checkpoint_from(value: Any) -> Checkpoint:
-    number, at, agent, words, disk, base, turn, end, end_at, lines, created = value
+    number, at, agent, words, disk, base, turn, end, end_at, known = value
     before, ended = (_snapshot_from(disk), _snapshot_from(base)), _snapshot_from(end) if end else None
-    known = turn, ended, end_at, _lines_from(lines), list(created)
-    return Checkpoint(number, at, agent, words, *before, *known)
+    return Checkpoint(number, at, agent, words, *before, turn, ended, end_at, _known_from(known))
 
 
 def _going_to(going: Mapping[str, Going | None]) -> dict[str, Any]:

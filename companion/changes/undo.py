@@ -24,7 +24,7 @@ from .lines import Weave
 from .notes import MAX_NOTES, done_notes, limited, quoted, undone_notes
 from .round import Round
 from .rows import DOUBTFUL, EDITED, is_text, known_lines
-from .state import Chosen, KnownLines, Operation, RoundState, Save
+from .state import Chosen, FileState, KnownLines, Operation, RoundState, Save
 
 Choice = Callable[[Sequence[Difference]], Sequence[Difference]]
 """Gives those that are meant of the files that wait. Raises WriteRefusedError."""
@@ -157,7 +157,7 @@ class RoundUndo:
 
         `undone` are the paths of what is undone with it.
         """
-        old = (self._state.renamed | self._state.parted).get(found.path, "")
+        old = self._state.of(found.path).origin
         if old and old not in undone and self._round.find(old):
             raise WriteRefusedError(f"{found.path} was {old} before: undo {old} first")
 
@@ -172,7 +172,7 @@ class RoundUndo:
         told: list[str] = []
         for found in choose(self._round.waiting()):
             known = known_lines(found, self._state)
-            is_created = found.path in self._state.created and found.before is not None and not key
+            is_created = self._state.of(found.path).is_created and found.before is not None and not key
             if path not in ("", *found.paths):
                 continue
             if not (is_created or set(known.ops) & {EDITED, *DOUBTFUL}):
@@ -206,7 +206,7 @@ class RoundUndo:
             self._known, self._base = None, {}
 
     def _plan(self, found: Difference, *, is_all: bool) -> list[Write]:
-        target, is_created = found.before, found.path in self._state.created
+        target, is_created = found.before, self._state.of(found.path).is_created
         known = known_lines(found, self._state)
         if is_all and is_created and found.after:
             expected = None if found.renamed_from else found.after
@@ -313,8 +313,8 @@ class RoundUndo:
         rows = self._round.rows_of(found[:MAX_NOTES])
         contents = self._round.contents_of(found[:MAX_NOTES])
         told = {row.path: undone_notes(row, contents.get(row.path), key, lines) for row in rows if row.agents}
-        rest = [each.path for each in found[MAX_NOTES:] if self._state.agents.get(each.path)]
-        created = {*self._state.created, *(each.path for each in found if each.before is None)}
+        rest = [each.path for each in found[MAX_NOTES:] if self._state.of(each.path).agents]
+        created = {*self._state.created(), *(each.path for each in found if each.before is None)}
         own = {write.path: write for write in writes if write.path in told and _leaves_lines(write, created)}
         data = self._objects.read(write.expected.blob for write in own.values() if write.expected)
         for name, write in own.items():
@@ -359,10 +359,10 @@ class RoundUndo:
         for write in done:
             entry, base = after[write.path], now.get(write.path)
             if write.ops and entry:
-                self._state.lines[write.path] = KnownLines(base.blob if base else "", entry.blob, write.ops)
+                lines = KnownLines(base.blob if base else "", entry.blob, write.ops)
+                self._state.know(write.path, lines=lines)
             elif entry is None or entry == base:
-                self._state.renamed.pop(write.path, None)
-                self._state.parted.pop(write.path, None)
+                self._state.know(write.path, origin="", is_parted=False)
         self._round.stay({path: () for path, entry in after.items() if now.get(path) == entry})
         return operation, failed
 
@@ -375,7 +375,7 @@ class RoundUndo:
         self._state.now = self._objects.with_entries(self._state.now, after)
         for path in after:
             self._round.saved_at.pop(path, None)
-            self._state.lines.pop(path, None)
+            self._state.know(path, lines=None)
 
     def unseen(self, error: OSError, failed: Sequence[str]) -> UnseenError:
         """What to raise if an operation can't be noted as a whole: it can be taken back in any case."""
@@ -397,15 +397,15 @@ class RoundUndo:
     def finish_as_person(self, writes: Sequence[Write], at_work: Sequence[str] = ()) -> list[str]:
         """The same for what was written as the person would: the baseline follows it, whoever waits for a review."""
         paths = [write.path for write in writes]
-        lines = {path: self._state.lines[path] for path in paths if path in self._state.lines}
+        lines = {path: self._state.of(path).lines for path in paths}
         paths += self._round.apart(paths)
         before = self._objects.entries(self._state.base, paths)
         operation, failed = self.note(writes)
         try:
             now = self._objects.entries(self._state.now, paths)
-            self._state.lines |= {path: known for path, known in lines.items() if path not in failed}
             for write in writes:
                 if write.path not in failed:
+                    self._state.know(write.path, lines=lines[write.path])
                     self._round.follow(write.path, write.expected, now.get(write.path), is_save=False)
             after = self._objects.entries(self._state.base, paths)
             operation.base = {path: (before.get(path), after.get(path)) for path in paths}
@@ -425,7 +425,8 @@ class RoundUndo:
             before = self._objects.entries(self._state.base, list(entries))
             operation.base = {path: (before.get(path), entry) for path, entry in entries.items()}
             self._state.base = self._objects.with_entries(self._state.base, entries)
-            self._state.created.difference_update(entries)
+            for path in entries:
+                self._state.know(path, is_created=False)
 
     def _failed(self, writes: Iterable[Write]) -> list[str]:
         """The paths of the files that are not as they should be."""
@@ -440,10 +441,10 @@ class RoundUndo:
 
     def _look_at_own(self, paths: Iterable[str], at_work: Sequence[str]) -> None:
         """Look at what was written here, which is nobody's change."""
-        known = {path: list(self._state.agents.get(path, [])) for path in paths}
-        self._round.look(at_work, own=known)
-        agents = self._state.agents | known
-        self._state.agents = {path: names for path, names in agents.items() if names or path not in known}
+        agents = {path: self._state.of(path).agents for path in paths}
+        self._round.look(at_work, own=agents)
+        for path, names in agents.items():
+            self._state.know(path, agents=names)
 
     def follow_going(self, path: str, chosen: Chosen, done: Sequence[Write]) -> None:
         """A change of a file is undone, and is not noted yet: what else of it is undone when the turn ends still is."""
@@ -537,19 +538,18 @@ class RoundUndo:
         failed = self._failed(writes)
         written = {write.path for write in writes} - {*failed}
         rest = {path: pair for path, pair in operation.disk.items() if pair[0] != pair[1] and path not in written}
-        known = dict(self._state.agents)
+        agents = {path: self._state.of(path).agents for path in operation.files}
         try:
             done = [write for write in writes if write.path in written]
             self._have_on_disk({path: operation.disk[path][0] for path in written}, done)
             back = [path for path in operation.files if path not in rest]
-            self._state.agents |= {path: known.get(path) or operation.agents.get(path, []) for path in back}
-            self._state.lines |= {path: known for path, known in operation.lines.items() if path in back}
-            moved = {old: new for new, old in self._state.renamed.items()}  # by an agent, since the decision
-            self._state.renamed |= {
-                moved.get(path, path): old for path, old in operation.renamed.items() if path in back
-            }
-            self._state.parted |= {moved.get(path, path): old for path, old in operation.parted.items() if path in back}
-            self._state.created.update(path for path in operation.created if path in back)
+            moved = {old: new for new, old in self._state.renamed().items()}  # by an agent, since the decision
+            for path in back:
+                then, now = operation.known.get(path, FileState()), self._state.of(path)
+                self._state.know(path, agents=agents[path] or then.agents, lines=then.lines or now.lines)
+                self._state.know(path, is_created=then.is_created or now.is_created)
+                if then.origin:
+                    self._state.know(moved.get(path, path), origin=then.origin, is_parted=then.is_parted)
             self._base_back(operation, rest)
             if rest:
                 operation.disk = rest
@@ -575,13 +575,13 @@ class RoundUndo:
             return
         saves: dict[str, list[Save]] = {}
         for save in self._state.saves_between(operation.at):
-            if self._state.renamed.get(save.path, save.path) in entries:
+            if self._state.origin_of(save.path) in entries:
                 saves.setdefault(save.path, []).append(save)
         for path, made in saves.items():
-            origin = self._state.renamed.get(path, path)
+            origin = self._state.origin_of(path)
             base = self._saved_since(path, entries[origin], made)
             if entries[origin] is None and origin != path:  # an agent has created it: its name is its own
-                del self._state.renamed[path]
+                self._state.know(path, origin="")
                 origin = path
             entries[origin] = base
         self._state.base = self._objects.with_entries(self._state.base, entries)
@@ -591,7 +591,8 @@ class RoundUndo:
     def _saved_since(self, path: str, before: Entry | None, saves: Sequence[Save]) -> Entry | None:
         """A file of the baseline with what the person has saved since it was that: those lines are theirs."""
         first, after = saves[0].before, saves[-1].after
-        known = self._state.lines.pop(path, None)
+        known = self._state.of(path).lines
+        self._state.know(path, lines=None)
         is_known = known and first and known[:2] == (before.blob if before else "", first.blob)
         weave = self._round.weave(before, first, known.ops if known and is_known else "")
         for save in saves:
@@ -604,7 +605,7 @@ class RoundUndo:
         if weave is None or after is None:
             return after
         base = Entry((before or after).mode, self._objects.write(weave.base)) if weave.base or before else None
-        self._state.lines[path] = KnownLines(base.blob if base else "", after.blob, weave.ops)
+        self._state.know(path, lines=KnownLines(base.blob if base else "", after.blob, weave.ops))
         return base
 
     def _tell_of_accepted(self, operation: Operation) -> None:
@@ -620,7 +621,8 @@ class RoundUndo:
                 notes += done_notes(path, data[after.blob], data[before.blob])
             else:
                 notes.append(f"{path}: the file is as before")
-        undone = Operation(disk, {path: [operation.accepted] for path in disk}, self._state.moment(), base, notes)
+        undone = Operation(disk, self._state.moment(), base, notes)
+        undone.known = {path: FileState((operation.accepted,)) for path in disk}
         undone.window = operation.window
         self._round.remember(undone)
 

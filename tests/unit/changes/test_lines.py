@@ -143,7 +143,8 @@ def test_a_damaged_entry_loses_no_round(folder: Folder):
     text = state.read_text()
     assert '"~1' not in text
     assert "~1" in text
-    state.write_text(text.replace('"lines": {', '"lines": {"x": 3, "y": [], '))
+    damaged = '"x": [[], 3, false, "", false], "y": [[], [], false, "", false], '
+    state.write_text(text.replace('"known": {', f'"known": {{{damaged}'))
     folder.reopen()
     assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
 

@@ -307,7 +307,7 @@ async def test_what_the_person_saves_or_deletes_while_a_signal_ends_git_is_their
     await work.rounds.roots.heard()
     assert failed
     assert folder.rows == []
-    assert folder.round.state.agents == {}
+    assert folder.round.state.known == {}
     of_the_person = folder.round.objects.entry(folder.round.state.base, "a.py")
     data = of_the_person and folder.round.objects.read([of_the_person.blob])[of_the_person.blob]
     assert data == (None if is_deleted else MINE.encode())
