@@ -7,14 +7,13 @@ replaces `round.json`, which is one step. Everything here blocks and runs on the
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import logging
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..platforms.files import rename
@@ -24,13 +23,13 @@ from ..snapshots.files import WriteRefusedError
 from ..snapshots.modes import on_disk
 from ..snapshots.objects import StoredContents
 from .round import Round
-from .state import entry_from, entry_to
+from .state import made, plain
 from .undo import RoundUndo, Stored, Write
 
 logger = logging.getLogger(__name__)
 
 FILE = "journal.json"
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +68,10 @@ class Journal:
         """Note what is going to be done; it is on the disk when this returns. Raises WriteRefusedError."""
         try:
             lacking = self._round.objects.lacking(write.blob for write in intent.writes if write.blob)
-            plain = {
-                "version": _VERSION,
-                "kind": intent.kind,
-                "at": self._round.last_decided,
-                "writes": [_write_to(each, lacking) for each in intent.writes],
-                "about": [intent.path, intent.key, intent.lines],
-                "operation": intent.operation,
-                "point": intent.point,
-                "base": {path: entry_to(entry) for path, entry in intent.base.items()},
-            }
-            _write_through(self._path, json.dumps(plain).encode())
+            writes = [_write_to(each, lacking) for each in intent.writes]
+            about = replace(intent, writes=(), after=self._round.last_decided)
+            known = {"version": _VERSION, "about": about, "writes": writes}
+            _write_through(self._path, json.dumps(known, default=plain).encode())
         except OSError as error:
             raise WriteRefusedError(f"it can't be noted what is to be done: {error}") from error
 
@@ -92,10 +84,12 @@ class Journal:
         """What an editor that was killed had begun and not noted, without its temporary files."""
         try:
             with open(self._path, "rb") as file:
-                plain: dict[str, Any] = json.load(file)
-            if plain["version"] != _VERSION:
-                raise ValueError(f"it has the form {plain['version']}")  # noqa: TRY301 - all that can't be read
-            intent = self._intent_from(plain)
+                known: dict[str, Any] = json.load(file)
+            if known["version"] != _VERSION:
+                raise ValueError(f"it has the form {known['version']}")  # noqa: TRY301 - all that can't be read
+            contents = StoredContents(self._round.objects, (value[0] for value in known["writes"] if value[0]))
+            writes = [_write_from(value, contents) for value in known["writes"]]
+            intent: Intent = replace(made(Intent, known["about"]), writes=writes)
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -178,16 +172,6 @@ class Journal:
                     files.write(root, path, *found, mode)
             raise
 
-    def _intent_from(self, plain: Mapping[str, Any]) -> Intent:
-        listed: list[list[Any]] = plain["writes"]
-        contents = StoredContents(self._round.objects, (value[2] for value in listed if value[2]))
-        writes = [_write_from(value, contents) for value in listed]
-        base = {path: entry_from(value) for path, value in plain["base"].items()}
-        path, key, lines = plain["about"]
-        lines = (int(lines[0]), int(lines[1])) if lines else None
-        operation, after = float(plain["operation"]), float(plain["at"])
-        return Intent(plain["kind"], writes, path, key, lines, operation, int(plain["point"]), base, after)
-
 
 def _units(writes: Sequence[Write]) -> list[list[Write]]:
     """The files and the renamed files: what is deleted comes first, as a folder may be in the place of a file."""
@@ -197,22 +181,19 @@ def _units(writes: Sequence[Write]) -> list[list[Write]]:
     return sorted(units.values(), key=lambda unit: 1 if len(unit) > 1 else 2 * (unit[0].content is not None))
 
 
-def _write_to(write: Write, lacking: Collection[str]) -> list[Any]:
-    """A write as JSON. Its content is there if the store lacks it."""
-    blob = write.blob or None
-    content = base64.b64encode(write.data or b"").decode() if blob in lacking else None
-    given = [write.path, write.mode, blob, content, entry_to(write.expected), write.full_mode]
-    base = None if write.base is None else base64.b64encode(write.base).decode()
-    return [*given, write.is_baseline, write.whole, base, write.ops, write.drops_base]
+def _write_to(write: Write, lacking: Collection[str]) -> tuple[str, Write]:
+    """A write and the id of its content, which is there itself if the store lacks it."""
+    return write.blob, replace(write, content=write.data or b"" if write.blob in lacking else None)
 
 
 def _write_from(value: Sequence[Any], contents: StoredContents) -> Write:
-    path, mode, blob, content, expected, full_mode, is_baseline, whole, base, ops, drops = value
-    kept = None if base is None else base64.b64decode(base)
-    if blob and content is None and blob not in contents:
-        raise ValueError(f"the content of {path} is gone")
-    data = None if blob is None else Stored(contents, blob) if content is None else base64.b64decode(content)
-    return Write(path, mode, data, entry_from(expected), full_mode, is_baseline, kept, ops, drops, whole)
+    blob, known = value
+    write: Write = made(Write, known)
+    if not blob or write.content is not None:
+        return write
+    if blob not in contents:
+        raise ValueError(f"the content of {write.path} is gone")
+    return replace(write, content=Stored(contents, blob))
 
 
 def _write_through(path: str, data: bytes) -> None:

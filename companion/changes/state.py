@@ -8,10 +8,11 @@ import os
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from itertools import groupby
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from ..platforms.files import write_private
 from ..snapshots.entries import Entry, TreeSnapshot
@@ -21,9 +22,6 @@ from ..snapshots.project import Head
 
 _FILE = "round.json"
 _VERSION = 2
-_MORE = ("modes", "accepted", "is_edited")
-"""What an operation remembers by name."""
-_MODES = ("modes", "usual_modes", "left_modes")
 EMPTY = TreeSnapshot(EMPTY_TREE, {})
 LISTED = 60.0
 """Seconds for which each save is known by itself: what a list has shown before one may be decided still."""
@@ -243,45 +241,87 @@ class RoundState:
 
     def write(self, store: str) -> None:
         """Write it into the folder of a store, atomically."""
-        text = json.dumps(self._plain())
-        write_private(os.path.join(store, _FILE), text.encode())
-
-    def _plain(self) -> dict[str, Any]:
-        return {
-            "version": _VERSION,
-            "root": self.root,
-            "began": self.began,
-            "base": _snapshot_to(self.base),
-            "now": _snapshot_to(self.now),
-            "rules": self.rules.decode("latin-1"),
-            "nested": self.nested,
-            "empty": self.empty,
-            "head": asdict(self.head),
-            "known": _known_to(self.known),
-            "going": _going_to(self.going),
-            "saves": [[each.path, entry_to(each.before), entry_to(each.after), each.at] for each in self.saves],
-            "checkpoints": [_checkpoint_to(each) for each in self.checkpoints],
-            "undone": [_operation_to(each) for each in self.decided],
-            "working": self.working,
-            "modes": self.modes.own,
-            "usual_modes": self.modes.usual,
-            "left_modes": self.modes.left,
-            "new_since": self.new_since,
-        }
+        known = {"version": _VERSION} | {name: getattr(self, name) for name in _kinds(RoundState)}
+        write_private(os.path.join(store, _FILE), json.dumps(known, default=plain).encode())
 
 
 def read_state(store: str, root: str) -> RoundState | None:
     """The state in the folder of a store; None if there is none. Raises ValueError if it is damaged, OSError."""
     try:
         with open(os.path.join(store, _FILE), encoding="utf-8") as file:
-            plain: dict[str, Any] = json.load(file)
-        if plain["version"] != _VERSION:
-            raise ValueError(f"it has the form {plain['version']}, and this is {_VERSION}")
-        return _state_from(plain, root)
+            known: dict[str, Any] = json.load(file)
+        if known["version"] != _VERSION:
+            raise ValueError(f"it has the form {known['version']}, and this is {_VERSION}")
+        known["root"] = root
+        kinds = _kinds(RoundState).items()
+        state = RoundState(**{name: made(kind, known[name]) for name, kind in kinds if name in known})
     except FileNotFoundError:
         return None
-    except (KeyError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(str(error)) from error
+    # Windows have other numbers by now.
+    state.going = {path: each._replace(window=0) for path, each in state.going.items()}
+    for operation in state.decided:
+        operation.window = 0
+        operation.going = {path: each and each._replace(window=0) for path, each in operation.going.items()}
+    return state
+
+
+def plain(value: Any) -> Any:
+    """What JSON has no form for, as something that it has one for: what has fields as a list of them."""
+    if isinstance(value, TreeSnapshot):
+        return value.tree if value.is_made else "", value.beside
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    kind: Any = type(value)
+    return [getattr(value, name) for name in _kinds(kind)]
+
+
+def made(kind: Any, value: Any) -> Any:
+    """What was something of a kind before JSON had it. Raises ValueError or TypeError if that is damaged."""
+    form, of = _form(kind)
+    found = value
+    if type(None) in of:
+        found = _made_or_none(of[0], value)
+    elif form in (dict, Mapping):
+        found = {key: made(of[1], each) for key, each in value.items()}
+    elif form in (list, Sequence):
+        found = [made(of[0], each) for each in value]
+    elif of[1:] == (...,):
+        found = tuple(made(of[0], each) for each in value)
+    elif form is tuple:
+        found = tuple(made(one, each) for one, each in zip(of, value, strict=True))
+    elif kind is TreeSnapshot:
+        found = TreeSnapshot(made(str, value[0]), made(dict[str, Entry], value[1]))
+    elif kinds := _kinds(kind):
+        found = kind(*(made(one, each) for one, each in zip(kinds.values(), value, strict=True)))
+    elif kind is bytes:
+        found = made(str, value).encode("latin-1")
+    elif kind in (str, int, float, bool) and not isinstance(value, kind):
+        raise TypeError(f"{value!r} is not of the kind {kind.__name__}")
+    return found
+
+
+@cache
+def _form(kind: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Such as `dict`, with `str` and `int`."""
+    return get_origin(kind), get_args(kind)
+
+
+def _made_or_none(kind: Any, value: Any) -> Any:
+    if kind is KnownLines:
+        with contextlib.suppress(TypeError, ValueError):  # without that, a file is compared with its baseline
+            return made(kind, value)
+        return None
+    return None if value is None else made(kind, value)
+
+
+@cache
+def _kinds(kind: Any) -> dict[str, Any]:
+    """Of what has fields: the kind of each."""
+    if is_dataclass(kind):
+        return {each.name: get_type_hints(kind)[each.name] for each in fields(kind) if each.init}
+    return get_type_hints(kind) if hasattr(kind, "_fields") else {}  # a named tuple
 
 
 def _merged(found: Iterable[Save]) -> list[Save]:
@@ -298,112 +338,3 @@ def _merged(found: Iterable[Save]) -> list[Save]:
             before = made[number].before if each.before else None
             made[number] = Save(each.path, before, each.after, each.at)
     return made
-
-
-def _state_from(plain: Mapping[str, Any], root: str) -> RoundState:
-    return RoundState(
-        root,
-        float(plain["began"]),
-        _snapshot_from(plain["base"]),
-        _snapshot_from(plain["now"]),
-        plain["rules"].encode("latin-1"),
-        list(plain["nested"]),
-        list(plain["empty"]),
-        Head(**plain["head"]),
-        _known_from(plain["known"]),
-        {path: going for path, going in _going_from(plain["going"]).items() if going},
-        [Save(path, entry_from(before), entry_from(after), float(at)) for path, before, after, at in plain["saves"]],
-        [_checkpoint_from(each) for each in plain["checkpoints"]],
-        [_operation_from(each) for each in plain["undone"]],
-        list(plain["working"]),
-        Modes(*({path: int(mode) for path, mode in plain[name].items()} for name in _MODES)),
-        int(plain.get("new_since", 0)),
-    )
-
-
-def _operation_to(operation: Operation) -> list[Any]:
-    disk, base = _pairs_to(operation.disk), _pairs_to(operation.base)
-    more = {name: getattr(operation, name) for name in _MORE} | {"going": _going_to(operation.going)}
-    more["origins"] = {path: entry_to(entry) for path, entry in operation.origins.items()}
-    return [disk, operation.at, base, operation.notes, _known_to(operation.known), more]
-
-
-def _operation_from(value: Any) -> Operation:
-    disk, at, base, notes, known, more = value
-    origins = {path: entry_from(entry) for path, entry in more["origins"].items()}
-    named, going = {name: more[name] for name in _MORE}, _going_from(more["going"])
-    done = _pairs_from(disk), at, _pairs_from(base), list(notes), _known_from(known)
-    return Operation(*done, **named, going=going, origins=origins)
-
-
-def _known_to(known: Mapping[str, FileState]) -> dict[str, Any]:
-    return {path: [*astuple(each)] for path, each in known.items()}
-
-
-def _known_from(value: Mapping[str, Any]) -> dict[str, FileState]:
-    return {
-        path: FileState(tuple(agents), _lines_from(lines), is_created, origin, is_parted)
-        for path, (agents, lines, is_created, origin, is_parted) in value.items()
-    }
-
-
-def _lines_from(value: Any) -> KnownLines | None:
-    """What can be read of it: without that, a file is compared with its baseline."""
-    with contextlib.suppress(TypeError, ValueError):
-        before, after, ops = value
-        return KnownLines(str(before), str(after), str(ops))
-    return None
-
-
-def _checkpoint_to(point: Checkpoint) -> list[Any]:
-    disk, base = _snapshot_to(point.disk), _snapshot_to(point.base)
-    end = _snapshot_to(point.end) if point.end else None
-    known = [point.number, point.at, point.agent, point.words, disk, base]
-    return [*known, point.turn, end, point.end_at, _known_to(point.known)]
-
-
-def _checkpoint_from(value: Any) -> Checkpoint:
-    number, at, agent, words, disk, base, turn, end, end_at, known = value
-    before, ended = (_snapshot_from(disk), _snapshot_from(base)), _snapshot_from(end) if end else None
-    return Checkpoint(number, at, agent, words, *before, turn, ended, end_at, _known_from(known))
-
-
-def _going_to(going: Mapping[str, Going | None]) -> dict[str, Any]:
-    return {path: each and each.changes for path, each in going.items()}
-
-
-def _going_from(value: Mapping[str, Any]) -> dict[str, Going | None]:
-    return {path: None if each is None else Going(tuple(map(_chosen_from, each))) for path, each in value.items()}
-
-
-def _chosen_from(value: Any) -> Chosen:
-    key, lines = value
-    return str(key), (int(lines[0]), int(lines[1])) if lines else None
-
-
-def entry_to(entry: Entry | None) -> list[str] | None:
-    """An entry as JSON."""
-    return [entry.mode, entry.blob, entry.why] if entry else None
-
-
-def entry_from(value: Any) -> Entry | None:
-    """The entry of some JSON."""
-    return Entry(*value) if value else None
-
-
-def _snapshot_to(snapshot: TreeSnapshot) -> list[Any]:
-    tree = snapshot.tree if snapshot.is_made else ""
-    return [tree, {path: entry_to(entry) for path, entry in snapshot.beside.items()}]
-
-
-def _snapshot_from(value: Any) -> TreeSnapshot:
-    tree, beside = value
-    return TreeSnapshot(str(tree), {path: Entry(*entry) for path, entry in beside.items()})
-
-
-def _pairs_to(pairs: Mapping[str, tuple[Entry | None, Entry | None]]) -> dict[str, Any]:
-    return {path: [entry_to(one), entry_to(other)] for path, (one, other) in pairs.items()}
-
-
-def _pairs_from(value: Mapping[str, Any]) -> dict[str, tuple[Entry | None, Entry | None]]:
-    return {path: (entry_from(one), entry_from(other)) for path, (one, other) in value.items()}
