@@ -168,7 +168,7 @@ class Copies:
         wrong = self._doubted.difference(changed)
         late = {path: self._claims.pop(path) for path in {*changed, *wrong} & self._claims.keys()}
         self._doubted.clear()
-        for path in (late.keys() - wrong) & self.modes.unknown:
+        for path in self.modes.unknown(late.keys() - wrong):
             self.modes.keep(self._root, path)
         wanted = {blob for path, blob in late.items() if path not in wrong}
         if others := [path for path, blob in self._claims.items() if blob in wanted]:

@@ -7,6 +7,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from .entries import FILE, PROGRAM, Entry
@@ -23,29 +24,31 @@ class Modes:
     left: dict[str, int] = field(default_factory=dict[str, int])
     """By path: what an agent's file had before it was undone, or has if it is new and that is unusual."""
 
-    unknown: set[str] = field(default_factory=set[str], init=False)
-    """The files of the baseline that nobody has looked at yet."""
+    _known: set[str] | None = field(default=None, init=False)
+    """The files that were looked at since the baseline was new; None in another run of the editor."""
 
-    def begin(self, root: str, paths: Iterable[str], unknown: Iterable[str]) -> None:
-        """Begin with a new baseline. The usual permissions are those of most of these files on the disk. Blocks.
-
-        `unknown` are files that are looked at later, but those in `paths`.
-        """
+    def begin(self, root: str, paths: Iterable[str]) -> None:
+        """Begin with a new baseline. The usual permissions are those of most of these files on the disk. Blocks."""
         found = {path: mode for path in paths if (mode := on_disk(root, path)) is not None}
         counted = {kind: Counter(mode for mode in found.values() if _kind(mode) == kind) for kind in (FILE, PROGRAM)}
         self.usual = {kind: modes.most_common(1)[0][0] for kind, modes in counted.items() if modes}
-        self.own, self.left, self.unknown = {}, {}, {*unknown}
+        self.own, self.left, self._known = {}, {}, set()
         for path, mode in found.items():
             self.noted(path, mode)
 
     def noted(self, path: str, mode: int) -> None:
         """A file of the baseline has these permissions."""
         permissions = stat.S_IMODE(mode)
-        self.unknown.discard(path)
+        if self._known is not None:
+            self._known.add(path)
         if permissions == self.usual.get(_kind(permissions)):
             self.own.pop(path, None)
         else:
             self.own[path] = permissions
+
+    def unknown(self, paths: AbstractSet[str]) -> AbstractSet[str]:
+        """Those of some files of a new baseline that nobody has looked at yet."""
+        return set() if self._known is None else paths - self._known
 
     def keep(self, root: str, path: str) -> None:
         """A file is in the baseline as it is on the disk. Blocks."""

@@ -157,11 +157,10 @@ def is_made_since(found: Repository, blob: str, at: int) -> bool:
 def copy_index(found: Repository, target: str) -> bool:
     """Copy the repository's index, with its time: git compares the times of files with that. False if there is none."""
     try:
-        with files.place(os.path.join(found.own, "index")) as entry:
-            copied = entry.read(_INDEX)
-        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(copied.data)
-        os.utime(target, ns=(copied.found.st_atime_ns, copied.found.st_mtime_ns))
+        private = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(private, "wb") as file, files.place(os.path.join(found.own, "index")) as entry:
+            copied = entry.copy(file, _INDEX)
+        os.utime(target, ns=(copied.st_atime_ns, copied.st_mtime_ns))
     except OSError:
         return False
     return True

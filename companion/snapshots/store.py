@@ -200,7 +200,7 @@ class Store:
                 self._tree = "" if self._begun else EMPTY_TREE
             self._copied = look.written.keys()
             self.copies.claim_later(self._complete, len(taken))
-            self.modes.begin(self.root, [*look.written, *_sampled(taken)], taken)
+            self.modes.begin(self.root, [*look.written, *_sampled(taken)])
             self._absent = gone - look.written.keys()
         else:
             tracked = {*own.names} if own else set[str]()
@@ -211,8 +211,7 @@ class Store:
             look = self._seen(listing, may_be_large=may_be_large, since=since)
             now = self.objects.blobs(look.snapshot.tree)
             self.copies.open(now)
-            claimed = self.copies.claimed
-            self.modes.begin(self.root, [*(now.keys() - claimed), *self._beside, *_sampled([*now])], claimed)
+            self.modes.begin(self.root, [*(now.keys() - self.copies.claimed), *self._beside, *_sampled([*now])])
             self._absent = tracked - now.keys()
         untracked = [name for name in survey.others if name.endswith("/") and name not in ignored]
         return Began(look.snapshot, made, nested, sorted(self._index.empty(untracked)), list(look.fresh))

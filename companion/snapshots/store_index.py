@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
+import re
 import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -35,6 +35,8 @@ _NOBODY = "x.qwen-companion"
 """The name of no file."""
 _NO_INDEX = "none.index"
 """The name of no index: what a survey has found is in none."""
+_PLAIN = re.compile(r"H(?<![^\0]H) 1[02]0... [^ ]+ 0\t([^\0]+)\0")
+"""A file in the index as `git ls-files -z -v -s` has it, but one at which git was told not to look, or in conflict."""
 _PARTS = 4
 """Command lines of paths with which a list costs less than one of everything."""
 
@@ -88,22 +90,15 @@ class StoreIndex:
             return replace(found, rest={*found.rest}.union(*differing.result()))
 
     def _surveyed(self, text: str) -> Survey:
-        lines = text.split("\0")[:-1]
-        names = [line[52:] for line in lines if line[:3] == "H 1" and line[3] != "6" and line[50] == "0"]
-        rest: set[str] = set()
-        repositories: list[str] = []
-        others: list[str] = []
-        if len(names) < len(lines):
-            for line in lines:
-                if line[0] == "?":
-                    others.append(line[2:])
-                elif line[2:8] == REPOSITORY:
-                    repositories.append(line[52:])
-                elif line[0] != "H" or line[50] != "0":
-                    rest.add(line[52:])
-                    names.append(line[52:])
-        is_odd = "\t/" in text or "//" in text or text.count("/\0") != sum(name[-1] == "/" for name in others)
-        is_dotted = "/." in text or "\t." in text
+        parts = _PLAIN.split(text)  # what is between two names, and the names
+        names, odd = parts[1::2], "".join(parts[::2]).split("\0")[:-1]
+        rest = {line[52:] for line in odd if line[0] != "?" and line[2:8] != REPOSITORY}
+        repositories = [line[52:] for line in odd if line[0] != "?" and line[2:8] == REPOSITORY]
+        others = [line[2:] for line in odd if line[0] == "?"]
+        names += rest
+        indexed = "\0".join(["", *names, *repositories, ""])
+        is_dotted = "/." in indexed or "\0." in indexed
+        is_odd = "\0/" in indexed or "//" in indexed or "/\0" in indexed
         if is_odd or (is_dotted and any(map(_leads_elsewhere, (*names, *repositories)))):
             raise GitError("a name in the index leads elsewhere")
         others += [f"{path}/" for path in repositories if os.path.isdir(os.path.join(self._root, path))]
@@ -201,8 +196,8 @@ class StoreIndex:
         self._remove(paths)
 
     def begin(self, source: str, without: Collection[str]) -> None:
-        """Begin with the copy `source` of another index, without some of its files."""
-        shutil.copy2(os.path.join(self._path, source), os.path.join(self._path, "index"))
+        """Begin with the copy `source` of another index, without some of its files. It is no copy any more then."""
+        os.replace(os.path.join(self._path, source), os.path.join(self._path, "index"))
         self._remove(without)
 
     def forget_trees(self, folders: Iterable[str]) -> None:

@@ -177,6 +177,22 @@ def test_a_repository_that_the_index_has_is_no_file_of_the_outer_one(folder: Fol
         folder.reopen()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
+def test_a_name_that_looks_like_a_line_of_gits_list_is_the_name_of_its_file(folder: Folder):
+    line = f"H 100644 {'a' * 40} 0\t"
+    put(folder, f"{line}tracked.txt", TEXT)
+    put(folder, f"{line}secret.pem\nH ", TEXT)
+    committed(folder.path)
+    put(folder, f"{line}untracked.txt", TEXT)
+    put(folder, f"sub/x\n{line}untracked.txt", TEXT)
+    names = ["a.txt", "b.txt", "sub/c.txt", f"{line}tracked.txt", f"{line}secret.pem\nH "]
+    assert taken(folder) == sorted(names)
+    new = [f"{line}untracked.txt", f"sub/x\n{line}untracked.txt"]
+    assert folder.store.objects.entries(folder.round.state.base, [*names, *new]).keys() == {*names, *new}
+    folder.look()
+    assert folder.listed() == {}
+
+
 def test_an_index_with_a_name_that_leads_elsewhere_is_not_used(folder: Folder):
     put(folder, "x.git", TEXT)
     committed(folder.path)
