@@ -19,6 +19,7 @@ from typing import Any
 
 from companion.changes import folder as changes_folder
 from companion.changes.round import Seen
+from companion.exclusion import Told
 from tests.unit.changes.folders import Folder, git
 from tests.unit.changes.work import WINDOW, Work
 
@@ -31,6 +32,15 @@ A_SECOND = 200
 TRIES = 5
 WORKING = 60.0
 """Seconds for which an agent writes."""
+
+
+class Project(Folder):
+    """Has the files excluded that the setting excludes in each editor, where nobody has changed it."""
+
+    def excluded(self, paths: Sequence[str]) -> set[str]:
+        """Those of some paths that are never read."""
+        told, root = Told(), str(self.path)
+        return {path for path in told.suspects(root, paths) if told.leaves_out(os.path.join(root, path), [root])}
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -180,7 +190,7 @@ def figures() -> dict[str, float]:
     """All figures by name."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
-        project = Folder(base)
+        project = Project(base)
         make(project.path)
         found = first(base, project) | look(project) | deciding(base, project.path)
         return found | working(base, project.path)

@@ -39,6 +39,8 @@ EVERYTHING = "**"
 _SEPARATOR = re.compile(r"[\\/]")
 _SHORT = re.compile(r"(?=.{1,12}\Z)[^.]{1,6}~[0-9]{1,4}(\.[^.]{0,3})?")
 """A name in the short form that Windows gives long ones, such as `SECRET~1.PEM`."""
+_WILD = re.compile(r"[*?]|\[.*", re.DOTALL)
+"""What is no text in a glob, and all that follows a class of characters."""
 _CLASS = re.compile(r"\[(?:!.|[^!])[^\]]*\]")
 
 
@@ -99,12 +101,22 @@ class Told:
 
         `path` has no links in it, and `folders` are real paths as well.
         """
-        names = _names(path)
-        if not any(_could_match(self.exclude, name) for name in names):
-            return False
         globs = _compiled(self.exclude)
+        if not globs.literals_in(path):
+            return False
         roots = [_names(each) for each in (*self.folders, *folders)] if globs.need_roots else []
-        return _Path(names, roots).matches_any(globs)
+        return _Path(_names(path), roots).matches_any(globs)
+
+    def suspects(self, folder: str, paths: Sequence[str]) -> Sequence[str]:
+        """Those of some paths below a folder that a glob may match at all: of many files they are found at once."""
+        globs = _compiled(self.exclude)
+        if globs.literals_in(folder):
+            return paths
+        text = "\0".join(paths)
+        if not (literals := globs.literals_in(text)):
+            return []
+        every = zip(paths, _spelled_alike(text).split("\0"), strict=True)
+        return [path for path, spelled in every if any(literal in spelled for literal in literals)]
 
     def refusal(self, paths: Sequence[str], folders: Sequence[str] = (), *, real: Resolve | None = None) -> str | None:
         """A sentence about the first excluded one of these paths; None if all may go. `real`: as for `is_excluded`."""
@@ -209,6 +221,11 @@ def _spellings(path: str, real: Resolve | None) -> set[str]:
         return {plain}
 
 
+def _spelled_alike(text: str) -> str:
+    """A text of paths in which those that only differ in case, or in how a character is composed, are the same."""
+    return unicodedata.normalize("NFC", text).casefold()
+
+
 def _names(path: str) -> tuple[str, ...]:
     """The names that a path consists of; the first one is empty for an absolute path."""
     return tuple(_SEPARATOR.split(unicodedata.normalize("NFC", path)))
@@ -240,6 +257,13 @@ class _Globs:
     """Each once, by its number."""
     need_roots: bool
     """Whether one of them begins with a slash."""
+    literals: frozenset[str]
+    """For each of them the longest text that is in all paths that it matches, empty if there is none."""
+
+    def literals_in(self, text: str) -> list[str]:
+        """Those of them that are in a text of one or many paths. Without one of them no glob matches any."""
+        spelled = _spelled_alike(text)
+        return [literal for literal in self.literals if literal in spelled]
 
 
 @lru_cache(maxsize=32)
@@ -251,7 +275,11 @@ def _compiled(exclude: tuple[str, ...]) -> _Globs:
     # through all of them, so the names are folded in place of that.
     spelled = (dict.fromkeys((name.casefold(), name)) for name in numbers)
     patterns = tuple(re.compile("|".join(map(translate, each))) for each in spelled)
-    return _Globs(globs, patterns, any(glob.is_anchored for glob in globs))
+    texts = list(numbers)
+    parts = ([texts[number] for number in glob.names if number is not None] for glob in globs if glob.names)
+    runs = ([run for text in each for run in _WILD.split(text)] for each in parts)
+    literals = frozenset(max(each, key=len, default="").casefold() for each in runs)
+    return _Globs(globs, patterns, any(glob.is_anchored for glob in globs), literals)
 
 
 def _parsed(glob: str, numbers: dict[str, int]) -> _Glob:
@@ -262,17 +290,6 @@ def _parsed(glob: str, numbers: dict[str, int]) -> _Glob:
     # `..` would be a name that no path has.
     parts = (name for name in names if name not in ("", ".", ".."))
     return _Glob(is_anchored, tuple(None if name == "**" else numbers.setdefault(name, len(numbers)) for name in parts))
-
-
-@lru_cache(maxsize=65_536)
-def _could_match(exclude: tuple[str, ...], name: str) -> bool:
-    """Whether a path with this name in it can match one of the globs at all."""
-    globs = _compiled(exclude)
-    for glob in globs.all:
-        last = next((number for number in reversed(glob.names) if number is not None), None)
-        if glob.names and (last is None or _fits(globs.patterns[last], name)):
-            return True
-    return False
 
 
 class _Path:

@@ -95,10 +95,10 @@ class Working:
 
 
 class FolderOwner(Protocol):
-    """What a folder needs from whoever has all of them. Used on the companion thread, but for `excludes`."""
+    """What a folder needs from whoever has all of them. Used on the companion thread, but for `excluded`."""
 
-    def excludes(self, path: str) -> bool:
-        """Whether an absolute path is never read."""
+    def excluded(self, root: str, paths: Sequence[str]) -> set[str]:
+        """Those of some files of a root that are never read."""
         ...
 
     def working(self, folder: Folder) -> Working:
@@ -263,14 +263,14 @@ class Folder:
         if self._place is None:
             raise WriteRefusedError("the store is closed")
         self._git = Git(program_path, self._place.path, self.root)
-        store = Store(self._place.path, self.root, self._git, self._leaves_out)
+        store = Store(self._place.path, self.root, self._git, self._excluded)
         made = Round(store, places.ignore_files)
         made.open()
         self._resumed = tuple(made.state.working)
         self._parts = _RoundParts(made)
 
-    def _leaves_out(self, path: str) -> bool:
-        return self._owner.excludes(os.path.join(self.root, path))
+    def _excluded(self, paths: Sequence[str]) -> set[str]:
+        return self._owner.excluded(self.root, paths)
 
     def begin(self, at_work: Sequence[str], *, anew: bool, may_be_large: bool) -> list[str]:
         """Begin a round, or go on with the one there is. On the worker thread.

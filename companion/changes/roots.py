@@ -358,8 +358,13 @@ class Roots:
             self._told.add(what)
             self.editor.messenger.mention(what, window)
 
-    def excludes(self, path: str) -> bool:
-        """Whether no window may read an absolute path that has it in a folder. On any thread."""
+    def excluded(self, root: str, paths: Sequence[str]) -> set[str]:
+        """Those of some files of a root that no window may read that has them in a folder. On any thread."""
+        told = [self.work.settings_of(window).told for window in list(self.windows)]
+        suspects = {path for each in told for path in each.suspects(root, paths)}
+        return {path for path in suspects if self._excludes(os.path.join(root, path))}
+
+    def _excludes(self, path: str) -> bool:
         windows = list(self.windows.items())
         having = [(window, known) for window, known in windows if known.sees(path)] or windows
         found = [self.work.settings_of(window).told.leaves_out(path, known.own) for window, known in having]

@@ -70,7 +70,7 @@ class Saves:
             self._take_back(path, seen[0])
         self._recent.forget(path)
         known = now or last or self._objects.entry(self._state.base, path)
-        if known is None or known.why or self._round.store.excludes(path):
+        if known is None or known.why or self._round.store.excluded([path]):
             # It is excluded, ignored or large: none of its text comes into the store.
             saved = SavedText(since=saved.since, until=saved.until)
         found = None if saved.found is None else Entry((last or now or _NEW).mode, self._objects.write(saved.found))

@@ -64,7 +64,8 @@ class RoundSince:
         self.point = replace(point, kind="commit", id=commit)
         """The same with the commit that it was then: a branch or a tag may go on."""
         listed = commits.files(found, commit, below)
-        files = {path: entry for path, entry in listed.items() if not round_.store.excludes(path)}
+        excluded = round_.store.excluded([*listed])
+        files = {path: entry for path, entry in listed.items() if path not in excluded}
         tree, _ = self._objects.write_folders(
             b"%b %b 0\t%b" % (each.mode.encode(), each.blob.encode(), os.fsencode(path)) for path, each in files.items()
         )

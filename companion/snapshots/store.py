@@ -12,7 +12,6 @@ All of this blocks; it runs on the worker thread of the folder.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import stat
 import time
@@ -90,13 +89,13 @@ class Began:
 
 
 class Store:
-    """Snapshots of the folder `root` in the folder `path`. `excludes` says whether a relative path is never read."""
+    """Snapshots of the folder `root` in the folder `path`. `excluded` says which relative paths are never read."""
 
-    def __init__(self, path: str, root: str, git: Git, excludes: Callable[[str], bool]) -> None:
+    def __init__(self, path: str, root: str, git: Git, excluded: Callable[[Sequence[str]], AbstractSet[str]]) -> None:
         self.path = path
         self.root = root
         self._git = git
-        self.excludes = excludes
+        self.excluded = excluded
         self._beside: dict[str, Entry] = {}
         self._stats: dict[str, tuple[int, ...]] = {}
         """The stat of each file beside, for which its entry was made."""
@@ -186,7 +185,7 @@ class Store:
         nested += self._ignored_repositories(ignored)
         made += rules.without(nested)
         self._write_file(_RULES, made)
-        taken = self._taken(found, own) if found and own and is_first else []
+        taken = self._taken(found, own) if found and own and is_first else ()
         new = {name for name in outside if not name.endswith("/")}
         if taken and own:
             gone = {*own.names}.difference(taken) if len(taken) < len(own.names) else set[str]()
@@ -285,7 +284,7 @@ class Store:
         found = {name for name in names if f"/{name}".endswith(f"/{rules.IGNORE}")}
         return folders, rules.ignore_list(self.root, found, top, listed)
 
-    def _taken(self, found: Repository, own: Survey) -> list[str]:
+    def _taken(self, found: Repository, own: Survey) -> Sequence[str]:
         """The files with whose ids in the index of the person's repository a round can begin.
 
         An id is taken if the file on the disk has its very bytes, as far as git knows.
@@ -297,7 +296,8 @@ class Store:
         if by_filter or not is_whole:
             return []
         plain = [path for path in own.names if path not in own.rest] if own.rest else own.names
-        plain = list(itertools.filterfalse(self.excludes, plain))
+        if excluded := self.excluded(plain):
+            plain = [path for path in plain if path not in excluded]
         if by_ending:
             blobs = self._index.ids(OWN)
             lent = project.lent_objects(found, blobs.values())
@@ -400,6 +400,7 @@ class Store:
         beside: dict[str, Entry] = {}
         stats: dict[str, tuple[int, ...]] = {}
         size = 0
+        excluded = self.excluded([*seen])
         for path in seen:
             full = os.path.join(self.root, path)
             try:
@@ -419,7 +420,7 @@ class Store:
             if path in new:
                 self.modes.seen(path, found.st_mode)
             mode = LINK if is_link else PROGRAM if found.st_mode & 0o100 else FILE
-            if self.excludes(path):
+            if path in excluded:
                 beside[path], stats[path] = Entry(mode, f"{found.st_size}-{found.st_mtime_ns}", "excluded"), key
             elif not is_link and found.st_size > LARGE:
                 known = self._beside.get(path) if self._stats.get(path) == key else None

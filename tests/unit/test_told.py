@@ -358,7 +358,11 @@ def test_folders_are_compared_as_the_disk_does(tmp_path: Path):
 )
 def test_a_path_alone_is_excluded_as_the_file_is(glob: str, path: str):
     told = Told(exclude=(glob,))
-    assert told.leaves_out(path, ("/p",)) == told.is_excluded(path, ("/p",))
+    is_excluded = told.is_excluded(path, ("/p",))
+    assert told.leaves_out(path, ("/p",)) == is_excluded
+    folder, _, name = path.rpartition("/")
+    for root, below in (("/", path[1:]), (folder, name)):
+        assert not is_excluded or below in told.suspects(root, ["x.txt", below, "y.txt"])
 
 
 # Limits

@@ -38,13 +38,17 @@ class Folder:
     def opened(self) -> Round:
         """A round on the same store, as another run of the editor opens it."""
         git = Git(program(), str(self.store_path), str(self.path))
-        self.store = Store(str(self.store_path), str(self.path), git, self.excludes)
+        self.store = Store(str(self.store_path), str(self.path), git, self.excluded)
         opened = Round(self.store, list)
         opened.open()
         self.saves = Saves(opened)
         self.undoing = RoundUndo(opened)
         self.checkpoints = Checkpoints(opened, self.undoing)
         return opened
+
+    def excluded(self, paths: Sequence[str]) -> set[str]:
+        """Those of some paths that are never read."""
+        return {path for path in paths if self.excludes(path)}
 
     def reopen(self) -> None:
         """Go on in another run of the editor."""
