@@ -33,6 +33,8 @@ MANY_FOLDERS = 20_000
 
 _NOBODY = "x.qwen-companion"
 """The name of no file."""
+_ELSEWHERE = frozenset({".", "..", ".git"})
+"""The parts of a name, besides an empty one, that none of a file in the folder has."""
 _NO_INDEX = "none.index"
 """The name of no index: what a survey has found is in none."""
 _PLAIN = re.compile(r"H(?<![^\0]H) 1[02]0... [^ ]+ 0\t([^\0]+)\0")
@@ -98,12 +100,12 @@ class StoreIndex:
         names += rest
         indexed = "\0".join(["", *names, *repositories, ""])
         is_dotted = "/." in indexed or "\0." in indexed
+        dotted = [name for name in (*names, *repositories) if name[:1] == "." or "/." in name] if is_dotted else []
         is_odd = "\0/" in indexed or "//" in indexed or "/\0" in indexed
-        if is_odd or (is_dotted and any(map(_leads_elsewhere, (*names, *repositories)))):
+        if is_odd or not all(_ELSEWHERE.isdisjoint(name.lower().split("/")) for name in dotted):
             raise GitError("a name in the index leads elsewhere")
         others += [f"{path}/" for path in repositories if os.path.isdir(os.path.join(self._root, path))]
-        for_git = [name for name in names if ".git" in name] if is_dotted else []
-        return Survey(names, rest, repositories, others, for_git)
+        return Survey(names, rest, repositories, others, [name for name in dotted if ".git" in name])
 
     def outside(self, others: Sequence[str]) -> list[str]:
         """The files in what a survey has found that the rules don't leave out.
@@ -263,12 +265,6 @@ class StoreIndex:
 def ids_in(listed: Iterable[bytes]) -> dict[str, str]:
     """The ids of the files in a list of `git ls-files -s`, by path."""
     return {os.fsdecode(line[50:]): line[7:47].decode() for line in listed}
-
-
-def _leads_elsewhere(path: str) -> bool:
-    """Whether a name, which has no empty part but the last, is none of a file in the folder."""
-    is_plain = path[:1] not in ("", ".") and path[-1] != "/" and "/." not in path
-    return not is_plain and not {"", ".", "..", ".git"}.isdisjoint(path.lower().split("/"))
 
 
 def _is_readable(path: str) -> bool:
