@@ -29,7 +29,8 @@ def undone_notes(
     `contents` are the baseline's and the file's, with the changes; `lines` the lines of the file if only some of the
     change were undone. Those and the key are of the file as the person has seen it: other lines may have moved since.
     """
-    if row.kind != "modified" or contents is None or not contents[2].is_text:
+    is_whole = row.kind != "modified" and not (key and row.kind == "renamed" and row.changes > 1)
+    if is_whole or contents is None or not contents[2].is_text:
         return [f"{row.path}: {_WHOLE.get(row.kind, 'the file is as before').format(from_=row.renamed_from)}"]
     old, new = Pieces(contents[0]).lines, Pieces(contents[1]).lines
     if not key:

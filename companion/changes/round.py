@@ -695,17 +695,17 @@ class Round:
         found = self.wanted(path)
         weave = self.part(found, key, lines)
         kept = weave.kept(key, lines) if weave else None
-        if weave is None or kept is None or found.after is None:
+        is_all = weave is not None and kept is not None and kept.base == weave.disk
+        if weave is None or kept is None or found.after is None or (is_all and found.renamed_from):
             self.keep_file(path)
             return
-        is_all = kept.base == weave.disk
         mode = found.before.mode if found.before and not is_all else found.after.mode
         entry = Entry(mode, self.objects.write(kept.base))
         known = KnownLines(entry.blob, found.after.blob, kept.ops)
         self.follow_going(path, (key, lines), weave.hunks().found, kept.hunks().found)
         if found.before is None:
             self._keep_modes([path])
-        self._keep({path: entry}, [path] if is_all else [], {path: known})
+        self._keep({found.renamed_from or path: entry}, [path] if is_all else [], {path: known})
 
     def part(self, found: Difference, key: str, lines: tuple[int, int] | None) -> Weave | None:
         """The lines of a file of which one change is decided, or some of its lines; None if that is the whole file.
@@ -718,11 +718,12 @@ class Round:
         changes = weave.hunks().found if weave else ()
         if by_key(changes, key) is None:
             raise WriteRefusedError(f"{found.path} has changed since")
-        is_one = lines is None and len(changes) == 1
-        if found.after is None or found.renamed_from or (found.before is None and is_one):
-            if not is_one:
-                raise WriteRefusedError(f"{found.path} can only be kept or undone as a whole")
+        if lines is None and len(changes) == 1 and (found.before is None or found.after is None or found.renamed_from):
             return None
+        if found.after is None:
+            raise WriteRefusedError(f"{found.path} can only be kept or undone as a whole")
+        if found.renamed_from:  # it stays a renamed file, however much of it is decided
+            self.state.know(found.path, origin=found.renamed_from, is_parted=False)
         return weave
 
     def keep_all(self, paths: Collection[str]) -> None:
@@ -739,7 +740,8 @@ class Round:
         apart = list(self.apart(entries))
         before = self.objects.entries(self.state.base, [*entries, *apart])
         operation = self.operation({}, entries)
-        self._leave(entries)
+        renamed = self.state.renamed()
+        self._leave(entries.keys() - {renamed.get(path) for path in lines})  # of those a part is decided
         after = {**entries, **self.objects.entries(self.state.base, apart)} if apart else entries
         operation.base = {path: (before.get(path), entry) for path, entry in after.items()}
         modes = {path: self.store.modes.of(path, before[path], before[path]) for path in whole if path in before}

@@ -94,7 +94,7 @@ class Rows:
         edited = "with your edit" if is_created or EDITED in known.ops else ""
         note = " · ".join(filter(None, (note, edited, GOES if going else "")))
         inserted, deleted = (counted.inserted, counted.deleted) if counted else (0, 0)
-        by_hunk = (kind == "modified" or is_created) and counted is not None
+        by_hunk = (kind in ("modified", "renamed") or is_created) and counted is not None
         before, after = identified(each.before), identified(each.after)
         changes = max(len(counted.found), 1) if by_hunk and counted else 1
         counts, sides = (inserted, deleted, changes), (before, after)

@@ -130,6 +130,8 @@ class RoundUndo:
             return self._plan(found, is_all=is_all)
         content, base = undone.disk, undone.base
         known = None if base == weave.base else base
+        if content == weave.base and found.renamed_from:
+            return self._plan(found, is_all=is_all)
         if content == weave.base and found.before:
             full_mode = self._round.store.modes.of(path, found.before, found.before)
             return [Write(path, found.before.mode, content, found.after, full_mode, base=known)]
@@ -353,15 +355,16 @@ class RoundUndo:
         try:
             self._have_on_disk(after, done)
             self._set_base(operation, done)
-            now = self._objects.entries(self._state.base, list(after))
+            origins = {path: self._state.origin_of(path) for path in after}
+            now = self._objects.entries(self._state.base, [*after, *origins.values()])
         except OSError as error:
             raise self.unseen(error, failed) from error
         for write in done:
-            entry, base = after[write.path], now.get(write.path)
+            entry, base = after[write.path], now.get(origins[write.path])
             if write.ops and entry:
                 lines = KnownLines(base.blob if base else "", entry.blob, write.ops)
                 self._state.know(write.path, lines=lines)
-            elif entry is None or entry == base:
+            elif entry is None or entry == now.get(write.path):
                 self._state.know(write.path, origin="", is_parted=False)
         self._round.stay({path: () for path, entry in after.items() if now.get(path) == entry})
         return operation, failed
@@ -420,7 +423,8 @@ class RoundUndo:
         entries: dict[str, Entry | None] = {write.path: None for write in writes if write.drops_base}
         for write in writes:
             if write.base is not None:
-                entries[write.path] = Entry(write.mode, self._objects.write(write.base))
+                at = self._state.origin_of(write.path)
+                entries[at] = Entry(write.mode, self._objects.write(write.base))
         if entries:
             before = self._objects.entries(self._state.base, list(entries))
             operation.base = {path: (before.get(path), entry) for path, entry in entries.items()}
@@ -501,8 +505,16 @@ class RoundUndo:
         """Raise WriteRefusedError if the baseline of a file that was renamed before is not where it was any more."""
         now = self._objects.entries(self._state.base, list(operation.origins)) if operation.origins else {}
         for path, before in operation.origins.items():
-            if now.get(path) != operation.base.get(path, (None, before))[1]:
+            there, after = now.get(path), operation.base.get(path, (None, before))[1]
+            # What was kept of it is there, with what the person has saved since.
+            is_kept_there = path in operation.base and there and after and path in self._still_renamed(operation)
+            if there != after and not is_kept_there:
                 raise WriteRefusedError(f"{path} has changed since")
+
+    def _still_renamed(self, operation: Operation) -> Collection[str]:
+        """The old paths of the files that were renamed before an operation, and still have their baselines there."""
+        still = self._state.renamed()
+        return {each.origin for path, each in operation.known.items() if each.origin and still.get(path) == each.origin}
 
     def _wanted_back(self, operation: Operation) -> list[Difference]:
         """The files that an operation has changed, as they were before it. One that it has renamed is one."""

@@ -33,7 +33,7 @@ OPEN, FOLDED, TURN, DONE, REMARK, HINT = (f"{sign}{SPLIT}" for sign in "▾▸�
 """How the lines of our own begin: an unfolded file and a folded one, a turn, a file that is answered, a comment, and
 those at the top and at the end."""
 WHOLE = frozenset({"created", "deleted", "renamed", "mode", "link", "binary", "large", "excluded", "unreadable"})
-"""Kinds of files that are one line, as long as nobody unfolds them. They are decided as a whole."""
+"""Kinds of files that are one line, as long as nobody unfolds them. On that line they are decided as a whole."""
 _NEAR = 200
 """Changes before and after one in which it is looked for in the next version of a file."""
 _LONGEST = 400
@@ -99,6 +99,11 @@ class ListedFile:
     def is_whole(self) -> bool:
         """Whether it is one line, as long as nobody unfolds it."""
         return self.kind in WHOLE
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether its changes are decided one by one where they are shown. In a created file it is only some lines."""
+        return not self.is_whole or self.kind == "renamed"
 
     def matches(self, words: Sequence[str]) -> bool:
         """Whether each of some words, in small letters, is in what its line says."""

@@ -218,7 +218,7 @@ class TestWritten(ChangesCase):
         self.window.run_command("hide_panel", {"cancel": True})
         yield lambda: not folder.round.renaming
         self.path.rename(self.path.with_name("other.txt"))
-        yield from self.waits(other=("renamed", 1))
+        yield from self.waits(other=("renamed", 2))
 
     def test_what_the_person_saves_is_not_listed(self) -> Steps:
         """Their edit beside the agent's changes is theirs."""
@@ -346,6 +346,23 @@ class TestWritten(ChangesCase):
         self.window.run_command("qwen_companion_undo_file", {"path": str(self.path)})
         yield from self.waits()
         self.assertEqual(self.path.read_text(), LINES)
+
+    def test_the_changes_of_a_renamed_file_are_decided_one_by_one_in_its_tab(self) -> Steps:
+        """Each was refused there."""
+        moved = self.folder / "moved.txt"
+        self.path.rename(moved)
+        yield from self.waits(moved=("renamed", 2))
+        self.window.run_command("qwen_companion_review_changes")
+        yield {"condition": lambda: self.window.find_open_file(str(moved)), "timeout": 60_000}
+        code = self.window.find_open_file(str(moved))
+        assert code
+        yield from self.marked(code, 2)
+        code.run_command("qwen_companion_keep_change")
+        yield from self.waits(moved=("renamed", 1))
+        yield lambda: code.rowcol(code.sel()[0].b)[0] == 19
+        code.run_command("qwen_companion_undo_change")
+        yield from self.waits()
+        self.assertEqual(self.path.read_text(), LINES.replace("line 3\n", "line three\n"))
 
     def test_the_review_has_it_beside_a_proposal(self) -> Steps:
         yield from self.open_diff("# proposed\n", self.folder / "proposed.py")

@@ -533,6 +533,31 @@ class TestReview(ReviewCase):
         self.assertTrue((self.folder / "gone.py").exists())
         self.assertTrue((self.folder / "new.py").exists())
 
+    def test_the_changes_of_a_renamed_file_are_decided_one_by_one_where_they_are_shown(self) -> Steps:
+        """On its line it is decided as a whole."""
+        self.file.write_text(OLD)
+        yield from self.begun()
+        new = self.folder / "new.py"
+        self.file.rename(new)
+        new.write_text(OLD.replace("line 3\n", "three\n").replace("line 20\n", "").replace("line 30\n", "thirty\n"))
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▸ app.py → new.py   +2 −3")
+        self.press("tab")
+        yield self.has("▾ app.py → new.py", "line 3", "three", "line 20", "line 30", "thirty")
+        self.press("n")
+        self.assertEqual(self.row(), "line 3")
+        self.press("k")
+        self.assertEqual(self.row(), "line 20")
+        self.press("u")
+        self.assertEqual(self.row(), "line 30")
+        yield self.has("▾ app.py → new.py   +1 −1")
+        self.assertEqual(new.read_text(), OLD.replace("line 3\n", "three\n").replace("line 30\n", "thirty\n"))
+        self.press("u")
+        yield from self.waits(0)
+        self.assertEqual(self.file.read_text(), OLD.replace("line 3\n", "three\n"))
+        self.assertFalse(new.exists())
+
     def test_the_caret_stays_on_its_change_while_the_agent_writes_above(self) -> Steps:
         yield from self.two_files()
         yield from self.review()

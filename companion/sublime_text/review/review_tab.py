@@ -517,7 +517,7 @@ class ReviewTab:
         block = self._blocks[at]
         if block.file is None or self._decisions.is_whole(block.file.key):
             return
-        if block.body is None or not block.body.changes or block.file.is_whole:
+        if block.body is None or not block.body.changes or not block.file.has_parts:
             is_missing = block.body is None and is_open(block.file, self._folded)
             if not is_missing and (line > 0 if back else line < 0):
                 yield 0
@@ -630,8 +630,8 @@ class ReviewTab:
         if block.file.key.back_end == "proposal":
             self._decide_proposal(block, line, what, is_file=is_file)
             return
-        is_part = block.file.kind == "created" and not all(region.empty() for region in self.view.sel())
-        if is_file or line == 0 or (block.file.is_whole and not is_part) or block.body is None:
+        is_some = block.file.kind == "created" and not all(region.empty() for region in self.view.sel())
+        if is_file or line == 0 or not (block.file.has_parts or is_some) or block.body is None:
             if self._decisions.decide_file(block.file, block.body, what):
                 self._after("file")
         elif found := self._chosen(block):

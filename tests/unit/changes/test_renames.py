@@ -38,6 +38,105 @@ def moved(tmp_path: Path) -> Folder:
     return made
 
 
+def three_changes(folder: Folder) -> list[str]:
+    """An agent has made three changes in the renamed file. Returns their keys."""
+    folder.write("b.py", AGENTS.replace("line 9\n", "").replace("line 20\n", "twenty\nmore\n"))
+    folder.look()
+    return folder.keys("b.py")
+
+
+def test_one_change_of_a_renamed_file_is_undone_alone(moved: Folder):
+    """It was refused, so that the others went with it."""
+    [_, gone, _] = three_changes(moved)
+    assert [row.changes for row in moved.round.rows()] == [3]
+    before = moved.read("b.py")
+    assert moved.undo("b.py", gone) == []
+    assert moved.read("b.py").decode() == AGENTS.replace("line 20\n", "twenty\nmore\n")
+    assert moved.listed() == {"b.py": "renamed"}
+    moved.reopen()
+    assert len(moved.keys("b.py")) == 2
+    moved.redo()
+    assert moved.read("b.py") == before
+    assert len(moved.keys("b.py")) == 3
+    assert moved.undo_all() == []
+    assert {path: data.decode() for path, (_, data) in tree(moved.path).items()} == {"a.py": LINES}
+
+
+def test_one_change_of_a_renamed_file_is_kept_alone(moved: Folder):
+    [first, _, last] = three_changes(moved)
+    moved.round.keep_change("b.py", last)
+    moved.round.keep_change("b.py", first)
+    moved.reopen()
+    assert moved.listed() == {"b.py": "renamed"}
+    assert len(moved.keys("b.py")) == 1
+    assert moved.undo_all() == []
+    kept = AGENTS.replace("line 20\n", "twenty\nmore\n")
+    assert {path: data.decode() for path, (_, data) in tree(moved.path).items()} == {"a.py": kept}
+
+
+def test_a_keep_of_one_change_of_a_renamed_file_is_taken_back(moved: Folder):
+    keys = three_changes(moved)
+    rows = moved.round.rows()
+    moved.round.keep_change("b.py", keys[1])
+    moved.edit("b.py", moved.read("b.py").decode(), f"{moved.read('b.py').decode()}mine\n")
+    moved.redo()
+    assert moved.keys("b.py") == keys
+    assert [row.changes for row in moved.round.rows()] == [row.changes for row in rows]
+    assert moved.undo_all() == []
+    assert {path: data.decode() for path, (_, data) in tree(moved.path).items()} == {"a.py": f"{LINES}mine\n"}
+
+
+def test_a_line_of_the_person_stays_when_the_change_around_it_in_a_renamed_file_is_undone(moved: Folder):
+    three_changes(moved)
+    text = moved.read("b.py").decode()
+    moved.edit("b.py", text, text.replace("more\n", "more, mine\n"))
+    assert moved.undo("b.py", moved.keys("b.py")[2]) == []
+    left = AGENTS.replace("line 9\n", "").replace("line 20\n", "line 20\nmore, mine\n")
+    assert moved.read("b.py").decode() == left
+    moved.reopen()
+    assert len(moved.keys("b.py")) == 2
+    assert moved.undo_all() == []
+    whole = LINES.replace("line 20\n", "line 20\nmore, mine\n")
+    assert {path: data.decode() for path, (_, data) in tree(moved.path).items()} == {"a.py": whole}
+
+
+@pytest.mark.parametrize("what", ["keep", "undo"])
+def test_the_last_change_of_a_renamed_file_is_the_file(moved: Folder, what: str):
+    """Also if all its lines are meant."""
+    first, _, last = three_changes(moved)
+    moved.round.keep_change("b.py", first)
+    moved.round.keep_change("b.py", last)
+    [key] = moved.keys("b.py")
+    moved.round.keep_change("b.py", key, (0, 40)) if what == "keep" else moved.undo("b.py", key, (0, 40))
+    assert moved.listed() == {}
+    assert tree(moved.path).keys() == {"b.py" if what == "keep" else "a.py"}
+
+
+def test_a_change_of_a_file_that_two_looks_have_found_to_be_renamed_is_decided_alone(tmp_path: Path):
+    """The old one has gone some time before the new one came."""
+    folder = Folder(tmp_path)
+    folder.write("a.py", LINES)
+    folder.round.begin()
+    (folder.path / "a.py").unlink()
+    folder.look()
+    folder.write("b.py", AGENTS)
+    keys = three_changes(folder)
+    folder.round.keep_change("b.py", keys[2])
+    assert folder.undo("b.py", keys[0]) == []
+    folder.reopen()
+    assert folder.listed() == {"b.py": "renamed"}
+    assert len(folder.keys("b.py")) == 1
+    assert folder.undo_all() == []
+    kept = LINES.replace("line 20\n", "twenty\nmore\n")
+    assert {path: data.decode() for path, (_, data) in tree(folder.path).items()} == {"a.py": kept}
+
+
+def test_the_agent_is_told_of_the_change_that_was_undone_in_a_renamed_file(moved: Folder):
+    [_, gone, _] = three_changes(moved)
+    assert moved.undoing.notes("b.py", gone) == {"b.py": ["b.py, line 9: the removal of “line 9” was undone"]}
+    assert moved.undoing.notes("b.py") == {"b.py": ["b.py: the file was renamed back to a.py"]}
+
+
 def test_a_renamed_file_is_not_undone_alone_while_an_agents_other_one_is_at_its_old_path(moved: Folder):
     """It was deleted, and its text was nowhere on the disk."""
     moved.write("a.py", "other\n")

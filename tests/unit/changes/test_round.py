@@ -178,7 +178,7 @@ def test_all_lines_of_a_created_file_are_the_file(folder: Folder, what: str):
 
 
 @pytest.mark.parametrize("what", ["keep", "undo"])
-@pytest.mark.parametrize("then", ["grown", "deleted", "renamed", "binary"])
+@pytest.mark.parametrize("then", ["grown", "deleted", "binary"])
 def test_a_change_that_is_there_no_more_decides_nothing_else_of_its_file(folder: Folder, then: str, what: str):
     path = "new.py" if then == "grown" else "a.py"
     changed = LINES.replace("line 3\n", "three\n").replace("line 20\n", "twenty\n")
