@@ -12,7 +12,7 @@ from ..conversation.failures import ChatError
 from ..conversation.snapshot import Turn
 from ..conversation.turns import FileChange, changed_files
 from ..ids import ChatId, WindowId
-from ..review.changes import changes, lines_of, tally
+from ..review.changes import changes, count_of, lines_of
 from ..review.compare import Change
 from .chat import Registry
 from .history import RewindTarget, rewind_targets
@@ -119,7 +119,7 @@ def _changes(
 def _file(change: FileChange, folder: str) -> ChangedFile:
     name = relative(change.path, folder)
     found = changes(change.old, change.new)
-    counts = tally(found, change.old, change.new)
+    counts = count_of(found, change.old, change.new)
     diff = "\n".join(_unified(name, change, found)) + "\n"
     return ChangedFile(name, change.path, counts.inserted, counts.deleted, diff)
 

@@ -42,27 +42,6 @@ class TextEdit:
 
 
 @dataclass(frozen=True, slots=True)
-class Filler:
-    """`side` needs `lines` blank lines below its line `after` to stay level with the other side.
-
-    -1 means above the first line.
-    """
-
-    side: Side
-    after: int
-    lines: int
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """How many lines and changes there are."""
-
-    inserted: int
-    deleted: int
-    changes: int
-
-
-@dataclass(frozen=True, slots=True)
 class Count:
     """How much there is to review, as everything that shows a number counts it.
 
@@ -119,11 +98,11 @@ def changes(old: Text, new: Text) -> list[Change]:
     return slide(shortest(compare(old, new, effort), old, new, effort), old, new)
 
 
-def tally(found: Sequence[Change], old: Text, new: Text) -> Tally:
-    """The counts of `changes(old, new)`. An empty text has no lines here, so a new file has only inserted ones."""
+def count_of(found: Sequence[Change], old: Text, new: Text) -> Count:
+    """How much `changes(old, new)` are in a file. An empty text has no lines: a new file has only inserted ones."""
     inserted = sum(change.inserted for change in found) if lines_of(new) != [""] else 0
     deleted = sum(change.deleted for change in found) if lines_of(old) != [""] else 0
-    return Tally(inserted, deleted, len(found))
+    return Count(1, inserted, deleted, len(found))
 
 
 def revert_edits(old: Text, new: Text, chosen: Sequence[Change]) -> list[TextEdit]:
@@ -163,16 +142,14 @@ def in_one(edits: Sequence[TextEdit], text: str) -> TextEdit:
     return TextEdit(start, at, "".join(parts))
 
 
-def fillers(found: Sequence[Change]) -> list[Filler]:
-    """The blank lines that keep both sides level, from the top. A change has at most one filler, on one side."""
-    filled: list[Filler] = []
-    for change in found:
-        lines = change.inserted - change.deleted
-        if lines > 0:
-            filled.append(Filler("old", change.old_end - 1, lines))
-        elif lines < 0:
-            filled.append(Filler("new", change.new_end - 1, -lines))
-    return filled
+def fillers(found: Sequence[Change]) -> list[Range]:
+    """The blank lines that keep the old side level with the new one, from the top: below which line, and how many.
+
+    −1 means above the first line. Of the `mirrored` changes they are those of the new side.
+    """
+    return [
+        (change.old_end - 1, change.inserted - change.deleted) for change in found if change.inserted > change.deleted
+    ]
 
 
 def paired_lines(old: Text, new: Text, change: Change) -> list[tuple[int, int]]:

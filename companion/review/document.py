@@ -19,10 +19,9 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from ..visible import visible_name
-from .changes import Count, counted, paired_lines
+from .changes import Count, counted
 from .compare import Change
-from .marks import MAX_WORDS, Points
-from .words import word_changes
+from .marks import Points, changed_words, moved
 
 CONTEXT = 3
 """Lines that are shown above and below a change."""
@@ -247,31 +246,14 @@ def _body_of(old: list[str], new: list[str], changes: Sequence[tuple[int, int, i
         add(_CONTEXT, new[new_end:shown], new_end)
     starts = array("i", accumulate((len(text) + 1 for text in texts), initial=0))
     text = "\n".join([*texts, ""])
-    removed, added = _words(old, new, changes, firsts, starts)
-    return Body(text, "".join(kinds), numbers, owners, starts, tuple(changes), firsts, removed, added)
-
-
-def _words(
-    old: list[str],
-    new: list[str],
-    changes: Sequence[tuple[int, int, int, int, str]],
-    firsts: array[int],
-    starts: array[int],
-) -> tuple[list[Points], list[Points]]:
     removed: list[Points] = []
     added: list[Points] = []
-    if sum(max(each[1] - each[0], each[3] - each[2]) for each in changes) > MAX_WORDS:
-        return removed, added
-    for first, (old_start, old_end, new_start, new_end, _) in zip(firsts, changes, strict=True):
-        if old_end > len(old) or new_end > len(new):
-            continue
-        new_first = first + old_end - old_start
-        for old_line, new_line in paired_lines(old, new, Change(old_start, old_end, new_start, new_end)):
-            gone, come = word_changes(old[old_line], new[new_line])
-            here, there = starts[first + old_line - old_start], starts[new_first + new_line - new_start]
-            removed += [(here + start, here + end) for start, end in gone]
-            added += [(there + start, there + end) for start, end in come]
-    return sorted(removed), sorted(added)
+    found = [Change(*each[:4]) for each in changes]
+    for at, old_line, gone, new_line, come in changed_words(found, [*old, ""], [*new, ""]):
+        change, first = found[at], firsts[at]
+        removed += moved(gone, starts[first + old_line - change.old_start])
+        added += moved(come, starts[first + change.deleted + new_line - change.new_start])
+    return Body(text, "".join(kinds), numbers, owners, starts, tuple(changes), firsts, sorted(removed), sorted(added))
 
 
 class Block(NamedTuple):

@@ -6,13 +6,11 @@ thread-safe: marks are computed off the UI thread, which only draws them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from .changes import Filler as Gap
-from .changes import Side as SideName
-from .changes import Tally, changes, fillers, lines_of, paired_lines, tally
+from .changes import Count, Range, changes, count_of, fillers, lines_of, paired_lines
 from .compare import Change
 from .targets import restore_fingerprint, revert_fingerprint
 from .words import word_changes
@@ -58,7 +56,7 @@ class Marks:
 
     original: Side
     proposal: Side
-    tally: Tally
+    count: Count
     fingerprints: list[str]
     """One for each change, for its link. Empty if there are more than `MAX_LINKS` changes."""
     gone: list[Filler | None]
@@ -88,23 +86,15 @@ def marks_of(
 ) -> Marks:
     """The marks of some changes between the lines of two texts. `max_words` is as `MAX_WORDS`."""
     old_starts, new_starts = starts_of(old), starts_of(new)
-    changed = sum(max(change.deleted, change.inserted) for change in found)
-    old_words, new_words = _words(found, old, new, old_starts, new_starts) if changed <= max_words else ([], [])
-    gaps = fillers(found)
+    old_words: list[Points] = []
+    new_words: list[Points] = []
+    for _, old_line, gone, new_line, come in changed_words(found, old, new, max_words):
+        old_words += moved(gone, old_starts[old_line])
+        new_words += moved(come, new_starts[new_line])
     return Marks(
-        Side(
-            [points_of(old_starts, change.old_start, change.old_end) for change in found],
-            old_words,
-            [(old_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "old"],
-            is_top_missing=_is_at_top(gaps, "old"),
-        ),
-        Side(
-            [points_of(new_starts, change.new_start, change.new_end) for change in found],
-            new_words,
-            [(new_starts[max(gap.after, 0)], gap.lines) for gap in gaps if gap.side == "new"],
-            is_top_missing=_is_at_top(gaps, "new"),
-        ),
-        tally(found, old, new),
+        _side(found, old_starts, old_words),
+        _side([change.mirrored for change in found], new_starts, new_words),
+        count_of(found, old, new),
         [revert_fingerprint(change, new) for change in found] if len(found) <= MAX_LINKS else [],
         [
             None if change.inserted else (new_starts[max(change.new_end - 1, 0)], change.deleted)
@@ -131,8 +121,16 @@ def _reverted(found: Sequence[Change], new: Sequence[str], proposed: str) -> lis
     return reverted
 
 
-def _is_at_top(gaps: list[Gap], side: SideName) -> bool:
-    return any(gap.side == side and gap.after < 0 for gap in gaps[:1])
+def _side(found: Sequence[Change], starts: Sequence[int], words: list[Points]) -> Side:
+    """The marks of the side that the changes lead away from, by the points of its lines."""
+    lines = [points_of(starts, change.old_start, change.old_end) for change in found]
+    gaps = fillers(found)
+    return Side(
+        lines,
+        words,
+        [(starts[max(after, 0)], count) for after, count in gaps],
+        is_top_missing=any(after < 0 for after, _ in gaps[:1]),
+    )
 
 
 def starts_of(lines: Sequence[str]) -> list[int]:
@@ -146,14 +144,21 @@ def points_of(starts: Sequence[int], first: int, after: int) -> Points:
     return min(starts[first], end), min(starts[after], end)
 
 
-def _words(
-    found: Sequence[Change], old: Sequence[str], new: Sequence[str], old_starts: list[int], new_starts: list[int]
-) -> tuple[list[Points], list[Points]]:
-    old_words: list[Points] = []
-    new_words: list[Points] = []
-    for change in found:
+def changed_words(
+    found: Sequence[Change], old: Sequence[str], new: Sequence[str], most: int = MAX_WORDS
+) -> Iterator[tuple[int, int, list[Range], int, list[Range]]]:
+    """The words that differ in lines that correspond: the number of the change, the old line and its words, the new.
+
+    There are none if more than `most` lines have changed.
+    """
+    if sum(max(change.deleted, change.inserted) for change in found) > most:
+        return
+    for at, change in enumerate(found):
         for old_line, new_line in paired_lines(old, new, change):
-            deleted, inserted = word_changes(old[old_line], new[new_line])
-            old_words += [(old_starts[old_line] + start, old_starts[old_line] + end) for start, end in deleted]
-            new_words += [(new_starts[new_line] + start, new_starts[new_line] + end) for start, end in inserted]
-    return old_words, new_words
+            gone, come = word_changes(old[old_line], new[new_line])
+            yield at, old_line, gone, new_line, come
+
+
+def moved(words: Sequence[Range], by: int) -> Iterator[Points]:
+    """Words of a line as points of a text, in which the line begins there."""
+    return ((start + by, end + by) for start, end in words)

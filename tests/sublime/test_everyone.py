@@ -46,7 +46,7 @@ def pages() -> list[str]:
     header, html = loaded("sublime_text.review.header"), loaded("sublime_text.chat.html")
     return [
         *header.original_headers("Current file", ["changed on disk"], offers_reload=True),
-        *header.proposal_headers(review(), loaded("review.changes").Tally(3, 1, 2), ["Too large to be marked."]),
+        *header.proposal_headers(review(), loaded("review.changes").Count(1, 3, 1, 2), ["Too large to be marked."]),
         *header.proposal_headers(review(keeps_endings=True), None, []),
         header.orphaned_header("Qwen Code"),
         *(html.ask(one, is_first=True) for one in (asks, asked)),

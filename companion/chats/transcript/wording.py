@@ -30,7 +30,7 @@ from ...conversation.snapshot import (
     Unsent,
     duration,
 )
-from ...review.changes import Tally, changes, lines_of, tally
+from ...review.changes import Count, changes, count_of, lines_of
 from ..prompt import file_of
 from .plain import GAP, SIGNS, YOU, clean, flat, foreign, presentable, relative, sentence, spelled, whole
 from .render import Ask, Running, Writer
@@ -451,11 +451,11 @@ def _diff(diff: Diff) -> tuple[int, int, tuple[str, ...]]:
     return counts.inserted, counts.deleted, tuple(_cut("\n".join(lines))) if lines else ()
 
 
-def _changed(before: str, after: str) -> tuple[Tally, list[str]]:
+def _changed(before: str, after: str) -> tuple[Count, list[str]]:
     """How much differs in two texts, and the lines that do."""
     old, new = lines_of(before), lines_of(after)
     found = changes(old, new)
-    counts = tally(found, old, new)
+    counts = count_of(found, old, new)
     lines: list[str] = []
     for change in found:
         lines += [f"- {line}" for line in old[change.old_start : change.old_end]] if counts.deleted else []

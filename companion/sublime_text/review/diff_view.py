@@ -21,7 +21,7 @@ from .removed_lines import RemovedLines, first_gap, gone_lines
 from .side_by_side import ScrollTogether, level
 
 if TYPE_CHECKING:
-    from ...review.changes import Tally
+    from ...review.changes import Count
     from ...review.marks import Marks
     from ...review.review import Review
     from .leftovers import Layout
@@ -286,9 +286,9 @@ class DiffView:
         return [view for view in (self.original, self.proposal) if view and view.is_valid()] if self.is_open else []
 
     @property
-    def counts(self) -> Tally | None:
+    def counts(self) -> Count | None:
         """The number of changes and lines, if known."""
-        return self._marks.tally if self._marks else None
+        return self._marks.count if self._marks else None
 
     @property
     def is_shown(self) -> bool:

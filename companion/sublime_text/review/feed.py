@@ -254,10 +254,10 @@ class ReviewFeed:
         ]
 
     def _proposal(self, key: FileKey, diff: DiffView) -> ListedFile:
-        review, counts = diff.review, diff.counts
+        review = diff.review
         state = "edited" if diff.is_edited else "seen" if diff.attention.is_seen else "not seen yet"
         version = proposal_version(diff)
-        count = Count(1, counts.inserted, counts.deleted, counts.changes) if counts else Count(1, changes=1)
+        count = diff.counts or Count(1, changes=1)
         path = self._shown(review.file_path)
         reason = reason_line(review.reason)
         return ListedFile(key, path, version, count, diff.agent, "proposal", review.unmarked, state, reason=reason)
@@ -297,8 +297,7 @@ class ReviewFeed:
         return path
 
     def _answer(self, diff: DiffView) -> str:
-        counts = diff.counts
-        lines = f" · {Count(1, counts.inserted, counts.deleted).lines}" if counts else ""
+        lines = f" · {diff.counts.lines}" if diff.counts else ""
         return f"{self._shown(diff.review.file_path)}{lines} · {diff.review.outcome or 'closed'} · {diff.agent}"
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...exclusion import shortened
+from ...review.changes import counted
 from ...visible import visible_name
 from .. import minihtml
 from ..minihtml import safe
@@ -20,7 +21,7 @@ from ..windows import real_path
 from .diff_marks import are_few
 
 if TYPE_CHECKING:
-    from ...review.changes import Tally
+    from ...review.changes import Count
     from ...review.marks import Marks
     from ...review.review import Review
 
@@ -71,7 +72,7 @@ def show_headers(
     original: Header | None,
     proposal: Header,
     review: Review,
-    counts: Tally | None,
+    counts: Count | None,
     notes: Sequence[str],
     warnings: Sequence[str],
 ) -> None:
@@ -127,16 +128,15 @@ def original_headers(title: str, warnings: Sequence[str], *, offers_reload: bool
 
 
 def proposal_headers(
-    review: Review, counts: Tally | None, warnings: Sequence[str], *, title: str = "", offers_reload: bool = False
+    review: Review, counts: Count | None, warnings: Sequence[str], *, title: str = "", offers_reload: bool = False
 ) -> list[str]:
     """The contents over the proposal, the fullest first."""
     what = short = "a proposal"
     if counts:
-        changes = f"{counts.changes} change" + ("s" if counts.changes != 1 else "")
         inserted = f'<span class="inserted">+{counts.inserted}</span>'
         short = f'{inserted} <span class="deleted">−{counts.deleted}</span>'
-        what = f"{short} in {changes}"
-    said, counted = _warned(warnings, offers_reload=offers_reload)
+        what = f"{short} in {counted(counts.changes, 'change')}"
+    said, number = _warned(warnings, offers_reload=offers_reload)
     fixed = "" if review.is_editable else ' &nbsp; <span class="quiet">read-only</span>'
     named = f' &nbsp; <span class="quiet">{safe(title)}</span>' if title else ""
     endings = _endings(review)
@@ -144,9 +144,9 @@ def proposal_headers(
         f"{ANSWERS} &nbsp; {safe(review.owner.cli)}: {what}{endings}{fixed}{named}{said}",
         f"{ANSWERS} &nbsp; {short}{endings}{named}{said}",
         f"{GLYPHS} {short}{endings}{named}{said}",
-        f"{GLYPHS} {short}{endings}{counted}",
-        f"{GLYPHS}{short}{counted}",
-        f"{GLYPHS}{counted}",
+        f"{GLYPHS} {short}{endings}{number}",
+        f"{GLYPHS}{short}{number}",
+        f"{GLYPHS}{number}",
     ]
 
 

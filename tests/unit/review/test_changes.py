@@ -8,17 +8,16 @@ from itertools import pairwise
 import pytest
 
 from companion.review.changes import (
-    Filler,
+    Count,
     Side,
-    Tally,
     TextEdit,
     changes,
+    count_of,
     fillers,
     lines_of,
     paired_lines,
     restore_edits,
     revert_edits,
-    tally,
 )
 from companion.review.compare import Change, compare, unchanged
 from companion.review.targets import touched
@@ -112,7 +111,7 @@ class TestChanges:
         old = seeded().choices("abcdefgh", k=50_000)
         new = [*old[:1_000], "a", "b", *old[1_000:3_000], *old[3_010:40_000], "c", *old[40_001:]]
         found = changes(old, new)
-        counts = tally(found, old, new)
+        counts = count_of(found, old, new)
         assert counts.inserted <= 3
         assert counts.deleted == counts.inserted + 8
 
@@ -247,18 +246,19 @@ class TestChangeAt:
 
 def test_fillers_are_on_the_shorter_side_after_its_lines():
     found = [Change(0, 0, 0, 2), Change(3, 5, 5, 6), Change(7, 8, 8, 9), Change(9, 12, 10, 10)]
-    assert fillers(found) == [Filler("old", -1, 2), Filler("new", 5, 1), Filler("new", 9, 3)]
+    assert fillers(found) == [(-1, 2)]
+    assert fillers([change.mirrored for change in found]) == [(5, 1), (9, 3)]
 
 
-def test_the_tally_counts_lines_and_changes():
+def test_the_count_is_of_lines_and_changes():
     old, new = "a\nb\nc\nd\n", "a\nx\ny\nc\nz\nd\n"
-    assert tally(changes(old, new), old, new) == Tally(3, 1, 2)
+    assert count_of(changes(old, new), old, new) == Count(1, 3, 1, 2)
 
 
 @pytest.mark.parametrize("content", ["a\nb\n", "a\nb", ["a", "b"]])
 def test_an_empty_text_has_no_lines_to_count(content: str | list[str]):
-    assert tally(changes("", content), "", content) == Tally(2, 0, 1)
-    assert tally(changes(content, [""]), content, [""]) == Tally(0, 2, 1)
+    assert count_of(changes("", content), "", content) == Count(1, 2, 0, 1)
+    assert count_of(changes(content, [""]), content, [""]) == Count(1, 0, 2, 1)
 
 
 class TestWords:

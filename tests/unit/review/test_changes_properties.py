@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from companion.review.changes import (
     changes,
+    count_of,
     fillers,
     lines_of,
     paired_lines,
     restore_edits,
     revert_edits,
-    tally,
 )
 from companion.review.compare import Change, unchanged
 from companion.review.words import word_changes
@@ -138,9 +138,9 @@ def test_an_edit_touches_no_other_line(pair: tuple[str, str]):
 def test_with_their_fillers_both_sides_are_level(pair: tuple[str, str]):
     old, new = map(lines_of, pair)
     found = changes(old, new)
-    blank = {(filler.side, filler.after): filler.lines for filler in fillers(found)}
+    blank = {"old": dict(fillers(found)), "new": dict(fillers([change.mirrored for change in found]))}
     rows = {
-        side: [row for at in range(-1, len(lines)) for row in ([at] * (at >= 0) + [None] * blank.get((side, at), 0))]
+        side: [row for at in range(-1, len(lines)) for row in ([at] * (at >= 0) + [None] * blank[side].get(at, 0))]
         for side, lines in (("old", old), ("new", new))
     }
     assert len(rows["old"]) == len(rows["new"])
@@ -149,10 +149,10 @@ def test_with_their_fillers_both_sides_are_level(pair: tuple[str, str]):
 
 
 @given(pairs)
-def test_the_tally_is_as_large_as_the_texts_differ(pair: tuple[str, str]):
+def test_the_count_is_as_large_as_the_texts_differ(pair: tuple[str, str]):
     old, new = pair
     found = changes(old, new)
-    counts = tally(found, old, new)
+    counts = count_of(found, old, new)
     old_lines, new_lines = (len(lines_of(text)) for text in pair)
     if old and new:
         assert counts.inserted - counts.deleted == new_lines - old_lines

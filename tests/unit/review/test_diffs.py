@@ -382,10 +382,10 @@ class TestChanges:
     def test_marks_follow_the_text(self, running: Running, number: ReviewId, path: str):
         diff = running.diff(path)
         assert diff.marks
-        assert diff.marks.tally.changes == 2
+        assert diff.marks.count.changes == 2
         diff.version = 3
         running.do(lambda companion: companion.reviews.texts.compare(number, self.OLD, 3))
-        until(lambda: diff.marks and diff.marks.tally.changes == 0)
+        until(lambda: diff.marks and diff.marks.count.changes == 0)
 
     def test_a_diff_that_is_closed_has_no_more_changes(self, running: Running, number: ReviewId, path: str):
         """Late news of its view."""
