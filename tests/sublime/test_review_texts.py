@@ -88,7 +88,7 @@ class TestBytes(CompanionCase):
             else:
                 diffs, targets = loaded("sublime_text.package").adapter().diffs, loaded("review.targets")
                 link = targets.restore_fingerprint(change, loaded("review.changes").lines_of(before))
-                diffs.actions(diffs.find(self.proposal)).follow("restore", link)
+                diffs.find(self.proposal).actions.follow("restore", link)
             yield {"condition": lambda before=before: text_of(self.proposal) != before, "period": 5}
 
 

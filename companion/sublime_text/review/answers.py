@@ -19,7 +19,6 @@ from ..minihtml import safe
 from ..notices import LONGEST, NOTICES, named
 from ..panels import say
 from ..windows import GroupContents, select
-from .change_actions import ChangeActions
 from .diff_marks import ANY_GENERATION
 from .header import show_reason
 
@@ -274,7 +273,7 @@ def naming(said: str, diffs: Sequence[DiffView]) -> str:
     return message
 
 
-def follow(href: str, diff: DiffView, answers: Answers, actions: ChangeActions) -> None:
+def follow(href: str, diff: DiffView, answers: Answers) -> None:
     """Do what a link of a diff says."""
     what, _, of = href.partition(":")
     match what:
@@ -283,20 +282,20 @@ def follow(href: str, diff: DiffView, answers: Answers, actions: ChangeActions) 
         case "reject":
             answers.reject(diff, by_key=True)
         case "next" | "previous":
-            actions.move(1 if what == "next" else -1)
+            diff.actions.move(1 if what == "next" else -1)
         case "revert" | "restore":
             generation, _, fingerprint = of.partition(":")
             if generation in (str(diff.generation), ANY_GENERATION):
-                actions.follow(what, fingerprint)
+                diff.actions.follow(what, fingerprint)
             else:
                 say(diff.window, "This link is out of date.")
         case "endings":
-            actions.keep_endings(keeps=of == "revert")
+            diff.actions.keep_endings(keeps=of == "revert")
         case "warnings":
             diff.say_warnings()
         case "reason":
             show_reason(diff.proposal, diff.review)
         case "reload":
-            actions.read_again()
+            diff.actions.read_again()
         case _:
             pass

@@ -11,8 +11,18 @@ from .. import buffers
 from ..buffers import edit, text_of
 from ..own_views import VIEWS
 from ..panels import say
-from ..windows import FocusBefore, GroupContents, focus_view, is_visible, select, show_in_group, views_of_file
+from ..windows import (
+    FocusBefore,
+    GroupContents,
+    focus_view,
+    is_visible,
+    real_path,
+    select,
+    show_in_group,
+    views_of_file,
+)
 from .answers import Attention
+from .change_actions import ChangeActions
 from .diff_marks import FILLERS, NARROW, SideMarks, are_few, change_regions, proposal_links
 from .header import HEADER, Header, notes, show_headers, warnings_of
 from .leftovers import LeftViews, remember
@@ -24,6 +34,7 @@ if TYPE_CHECKING:
     from ...review.changes import Count
     from ...review.marks import Marks
     from ...review.review import Review
+    from ...review.reviews import Reviews
     from .leftovers import Layout
 
 CHUNK = 500_000
@@ -165,11 +176,23 @@ class DiffView:
     _before: GroupContents
 
     def __init__(
-        self, window: sublime.Window, review: Review, marks: Marks | None, agent: str, act: Callable[[str], None]
+        self,
+        window: sublime.Window,
+        review: Review,
+        marks: Marks | None,
+        agent: str,
+        tell: Callable[[Callable[[Reviews], object]], None],
+        act: Callable[[str], None],
     ) -> None:
-        """`agent` is the name of who proposes it, which no other one has in this window."""
+        """`agent` is the name of who proposes it, which no other one has in this window.
+
+        `tell` runs a function with the reviews on the companion thread.
+        """
         self.window = window
         self.review = review
+        self.path = real_path(review.file_path) if review.is_here else ""
+        """The file's real path; empty if it isn't on this machine."""
+        self.actions = ChangeActions(self, tell)
         self.attention = Attention()
         self.is_open = False
         """It has its tab."""

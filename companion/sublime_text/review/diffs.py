@@ -22,7 +22,6 @@ from ..own_views import SIDES, VIEWS
 from ..panels import say
 from ..windows import Focus, FocusBefore, GroupContents, find_window, is_in_panel, is_visible, real_path
 from .answers import LONGEST_NAME, SETTLED, Answers, accepted, follow, keep_edits
-from .change_actions import ChangeActions
 from .diff_view import DiffView
 from .leftovers import LeftViews, abandon, clear, keep_unwritten
 from .navigation import make_edits
@@ -104,9 +103,6 @@ class Diffs:
         self._setting = setting
         self._changed = changed
         self._open: dict[int, DiffView] = {}
-        self._actions: dict[int, ChangeActions] = {}
-        self._by_file: dict[str, list[DiffView]] = {}
-        """The diffs of each file, by its real path."""
         self.awaited = AwaitedDiffs(is_reload)
         self.answers = Answers(tell, self.in_window, self.show, accepted)
 
@@ -176,7 +172,7 @@ class Diffs:
     @posted
     def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
         if diff := self._open.get(review.number):
-            self.actions(diff).answered(edits, version)
+            diff.actions.answered(edits, version)
 
     @asked(waits=True)
     def edit_text(self, review: Review, edits: Sequence[TextEdit], text: str) -> bool:
@@ -188,7 +184,7 @@ class Diffs:
 
     def after_commands(self, window: sublime.Window, then: Callable[[], object]) -> None:
         """Run something as soon as the commands on the changes of a window's diffs are done."""
-        actions = [self.actions(diff) for diff in self.in_window(window) if not diff.attention.is_answered]
+        actions = [diff.actions for diff in self.in_window(window) if not diff.attention.is_answered]
         if self.awaited:
             self.awaited.later(lambda: self.after_commands(window, then))
         elif busy := next((each for each in actions if each.is_busy), None):
@@ -201,12 +197,9 @@ class Diffs:
         if (diff := self._open.get(review.number)) is None:
             return
         order = self.in_window(diff.window)
-        del self._open[review.number], self._actions[review.number]
+        del self._open[review.number]
         diff.is_kept = True
         self._changed(diff.window)
-        for same in self._by_file.values():
-            if diff in same:
-                same.remove(diff)
         window = diff.window
         focus = self._focus.last(window) if window.is_valid() else None
         was_in_diff = focus is not None and diff.has(focus)
@@ -270,7 +263,7 @@ class Diffs:
     def reload_review(self, review: Review) -> None:
         if diff := self._open.get(review.number):
             diff.reload()
-            self.actions(diff).compare()
+            diff.actions.compare()
 
     def find(self, view: sublime.View) -> DiffView | None:
         """The diff that a view belongs to."""
@@ -280,15 +273,12 @@ class Diffs:
         # A tab that was restored may have the number of another run; a clone has the same buffer.
         return diff if diff and diff.has(view) else None
 
-    def actions(self, diff: DiffView) -> ChangeActions:
-        """The commands on the changes of an open diff."""
-        return self._actions[diff.review.number]
-
-    def keep_change(self, diff: DiffView) -> None:
+    @staticmethod
+    def keep_change(diff: DiffView) -> None:
         """The person goes on to the next change of a diff; at the last one they hear how to answer."""
         accept = KEYS.after("Accept", "accept_diff")
         why = f"That was the last change of {flat(diff.review.name, LONGEST_NAME)}. {accept}"
-        self.actions(diff).move(1, lambda: say(diff.window, why))
+        diff.actions.move(1, lambda: say(diff.window, why))
 
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
         """The diffs of a window, the oldest first, with those that have no tab yet."""
@@ -394,13 +384,15 @@ class Diffs:
         if diff and view.buffer_id() == diff.proposal.buffer_id():
             version = view.change_count()
             sublime.set_timeout(lambda: self._edited(diff, version), QUIET)
-        elif self._by_file and (name := view.file_name()):
-            for other in self._by_file.get(real_path(name), ()):
-                other.file_edited(view)
+        elif self._open and (name := view.file_name()):
+            path = real_path(name)
+            for other in self._open.values():
+                if other.path == path:
+                    other.file_edited(view)
 
     def _edited(self, diff: DiffView, version: int) -> None:
-        if diff.needs_marks(version) and diff.review.number in self._actions:
-            self.actions(diff).compare()
+        if diff.needs_marks(version) and diff.review.number in self._open:
+            diff.actions.compare()
 
     def view_closing(self, view: sublime.View) -> None:
         """A view is about to close. Closing the proposal rejects it, and keeps what the person has edited."""
@@ -416,7 +408,7 @@ class Diffs:
                 diff.go_on_in(clones[0])
                 if diff.window != before:
                     self._moved(diff, before)
-                self.actions(diff).compare()
+                diff.actions.compare()
             elif view == diff.proposal:
                 self.answers.closed(diff)
             elif view == diff.original:
@@ -467,8 +459,6 @@ class Diffs:
                 logger.exception("The diff of %s can't be left to the next instance", diff.review.name)
                 diff.review.views = None  # it shows it anew
         self._open.clear()
-        self._actions.clear()
-        self._by_file.clear()
         return left
 
     def inherit(self, left: Mapping[str, Any]) -> None:
@@ -511,16 +501,14 @@ class Diffs:
         group = window.get_view_index(left.proposal)[0]
         diff = self._begin(window, review, None)
         diff.open(group, left.layout, self._focus.before(window, left.focus), left)
-        self.actions(diff).compare()
+        diff.actions.compare()
         return True
 
     def _begin(self, window: sublime.Window, review: Review, marks: Marks | None) -> DiffView:
-        diff = DiffView(window, review, marks, self._agent(window, review), lambda href: self._clicked(diff, href))
-        self._actions[review.number] = ChangeActions(diff, self._tell)
+        agent = self._agent(window, review)
+        diff = DiffView(window, review, marks, agent, self._tell, lambda href: self._clicked(diff, href))
         self._open[review.number] = diff
         self._changed(window)
-        if review.is_here:
-            self._by_file.setdefault(real_path(review.file_path), []).append(diff)
         return diff
 
     def _agent(self, window: sublime.Window, review: Review) -> str:
@@ -533,8 +521,8 @@ class Diffs:
     def _clicked(self, diff: DiffView, href: str) -> None:
         if not diff.attention.is_new:
             diff.attention.entered()
-        if actions := self._actions.get(diff.review.number):
-            follow(href, diff, self.answers, actions)
+        if diff.review.number in self._open:
+            follow(href, diff, self.answers)
 
 
 def _columns(window: sublime.Window, group: int) -> float:

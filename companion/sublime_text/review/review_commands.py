@@ -86,7 +86,7 @@ class QwenCompanionReloadDiffCommand(_DiffCommand):
         return diff is not None and diff.review.can_reload
 
     def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        diffs.actions(diff).read_again()
+        diff.actions.read_again()
 
 
 class QwenCompanionDiffWarningsCommand(_DiffCommand):
@@ -110,7 +110,7 @@ class QwenCompanionToggleLineEndingsCommand(_DiffCommand):
         return diff is not None and bool(diff.review.endings)
 
     def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
-        diffs.actions(diff).keep_endings(keeps=not diff.review.keeps_endings)
+        diff.actions.keep_endings(keeps=not diff.review.keeps_endings)
 
 
 class QwenCompanionToggleDiffLayoutCommand(_DiffCommand):
@@ -222,7 +222,7 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
             tab.go("change", step)
         elif view and (diff := adapter.diffs.find(view)):
             adapter.diffs.entered(diff)
-            adapter.diffs.actions(diff).move(step, lambda: self._go_beyond(diff, step))
+            diff.actions.move(step, lambda: self._go_beyond(diff, step))
         elif rows and not diffs and not any(is_code(each) and is_visible(each) for each in self.window.views()):
             adapter.review.show(self.window)
         elif rows and (not diffs or (view and is_in_file and not adapter.written.is_last(view, step))):
@@ -246,7 +246,7 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
         if len(diffs) > 1:
             adapter.diffs.show(diffs[at % len(diffs)], step)
         else:
-            adapter.diffs.actions(diff).move(step)
+            diff.actions.move(step)
 
 
 class QwenCompanionReviewChangesCommand(sublime_plugin.WindowCommand):
@@ -293,7 +293,7 @@ class _ChangeCommand(sublime_plugin.TextCommand):
             if self.decision == "keep":
                 adapter.diffs.keep_change(diff)
             else:
-                adapter.diffs.actions(diff).undo(self.view)
+                diff.actions.undo(self.view)
 
 
 class QwenCompanionKeepChangeCommand(_ChangeCommand):

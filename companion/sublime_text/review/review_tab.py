@@ -701,12 +701,11 @@ class ReviewTab:
                 self._say(CHANGED.format(flat(block.file.path, LONGEST_NAME)))
                 return
             self._diffs.open_behind(diff)
-            actions = self._diffs.actions(diff)
             for change, lines in found:
                 if lines:
-                    actions.edit_lines("revert", lines)
+                    diff.actions.edit_lines("revert", lines)
                 else:
-                    actions.follow("revert", block.body.changes[change][4])
+                    diff.actions.follow("revert", block.body.changes[change][4])
         else:
             self._say(NO_CHANGE)
 
