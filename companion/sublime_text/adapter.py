@@ -33,7 +33,6 @@ from .own_views import VIEWS
 from .problems.problems import EditorProblems
 from .problems.tools import WindowTools
 from .questions import EditorQuestions
-from .review.checkpoints import CheckpointPicker
 from .review.diffs import Diffs
 from .review.loaded import LoadedTexts
 from .review.review_tabs import ReviewTabs
@@ -107,7 +106,6 @@ class Adapter:
             lambda: bool(self.settings.value("open_first_change")),
         )
         self.problems = EditorProblems()
-        self.checkpoints = CheckpointPicker(self.ask_later, self._post)
         self.diffs = self._diffs()
         self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
         self.chats = self._chats()

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import sublime
 import sublime_plugin
 
+from ...chats.transcript.plain import flat
 from ...ids import WindowId
+from ...review.changes import counted
 from ...review.document import Block, ReviewTurn
 from .. import package
 from ..comments.comment_commands import go_to
 from ..comments.views import CommentTarget
 from ..page import show_turn
-from ..panels import say
+from ..panels import PanelItem, choose, say
 from ..places import if_openable
 from ..windows import is_code, is_visible, put_caret
 
 if TYPE_CHECKING:
+    from ...changes.decisions import Point, Preview
     from ...changes.rows import ChangeRow
     from ...chats.changes import ChangedFile
     from ..adapter import Adapter
@@ -28,6 +33,8 @@ if TYPE_CHECKING:
     from .written import Decision
 
 FILTER = "Show only files with"
+NAMED_FILES = 20
+"""Files of a kind that a question names."""
 
 
 class _DiffCommand(sublime_plugin.TextCommand):
@@ -472,7 +479,7 @@ class QwenCompanionBeginRoundCommand(sublime_plugin.WindowCommand):
             say(self.window, "Open a folder first: what is reviewed is in the folders of the window.")
             return
         files = len(adapter.written.listings.of(self.window).rows)
-        question = f"{files} file{'s' * (files != 1)} wait{'s' * (files == 1)} for a review. Begin a new round anyway?"
+        question = f"{counted(files, 'file')} wait{'s' * (files == 1)} for a review. Begin a new round anyway?"
         if not files or sublime.ok_cancel_dialog(question, "Begin a New Round"):
             number = WindowId(self.window.id())
             adapter.thread.post(lambda companion: companion.changes.begin(number))
@@ -490,7 +497,55 @@ class QwenCompanionRestoreCheckpointCommand(sublime_plugin.WindowCommand):
     def run(self) -> None:
         """Choose from a list; then say what is going to be done."""
         if adapter := package.adapter():
-            adapter.checkpoints.choose(self.window)
+            _choose_checkpoint(adapter, self.window)
+
+
+def _choose_checkpoint(adapter: Adapter, window: sublime.Window) -> None:
+    """List the checkpoints of a window, and go back to one."""
+
+    def listed(found: list[Point]) -> None:
+        if not found:
+            say(window, "There is no checkpoint yet.")
+            return
+        items: list[PanelItem] = [
+            (point.words or f"{point.agent or 'An agent'} begins to write", _details(point), partial(preview, point))
+            for point in found
+        ]
+        choose(window, items, "Go back to the files before…")
+
+    def preview(point: Point) -> None:
+        planned = partial(_confirm_restore, adapter, window, point)
+        adapter.ask_later(window, lambda companion: companion.decisions.planned(point), planned)
+
+    number = WindowId(window.id())
+    adapter.ask_later(window, lambda companion: companion.decisions.points(number), listed)
+
+
+def _details(point: Point) -> str:
+    at = time.strftime("%H:%M:%S", time.localtime(point.at))
+    return f"{at} · {point.agent} · {counted(point.files, 'file')} changed since"
+
+
+def _confirm_restore(adapter: Adapter, window: sublime.Window, point: Point, preview: Preview) -> None:
+    if not preview.files and not preview.left:
+        say(window, "Nothing has changed since then.")
+        return
+    parts = (
+        ("Changes", preview.changed),
+        ("Deletes", preview.deleted),
+        ("Brings back", preview.back),
+        ("Moves back", preview.moved),
+        ("Left alone", preview.left),
+    )
+    question = f"Restore {counted(preview.files, 'file')}? What you have saved yourself stays."
+    question += "".join(f"\n\n{what}:\n{_names(paths)}" for what, paths in parts if paths)
+    if sublime.ok_cancel_dialog(question, "Restore"):
+        number = WindowId(window.id())
+        adapter.thread.post(lambda companion: companion.decisions.restore(number, point.root, point.number))
+
+
+def _names(paths: Sequence[str]) -> str:
+    return "\n".join(flat(path, 200) for path in paths[:NAMED_FILES]) + ("\n…" if len(paths) > NAMED_FILES else "")
 
 
 class QwenCompanionForgetSnapshotsCommand(sublime_plugin.WindowCommand):
