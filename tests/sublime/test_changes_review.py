@@ -466,6 +466,21 @@ class TestWritten(ChangesCase):
         self.assertEqual(self.window.active_view(), self.code)
         self.assertFalse(self.code.is_scratch() or self.code.is_read_only())
 
+    def test_a_file_and_its_baseline_scroll_together_again_after_another_tab_was_in_front(self) -> Steps:
+        """Each stayed where it was, until they were shown anew."""
+        self.set_limit("sublime_text.review.side_by_side", "INTERVAL", 5)
+        yield from self.opened_at_first()
+        self.code.run_command("qwen_companion_toggle_diff_layout")
+        [left], right = self.baselines(), self.window.active_view()
+        assert right
+        for top in (40.0, 20.0):
+            self.window.focus_view(self.view)
+            yield 50
+            self.window.select_sheets([each for view in (left, right) if (each := view.sheet())])
+            self.window.focus_view(right)
+            right.set_viewport_position((0.0, top), animate=False)
+            yield lambda top=top: left.viewport_position()[1] == top
+
     def test_what_a_save_has_overwritten_can_be_compared(self) -> Steps:
         """The agent's text is beside the file; nothing is lost."""
         yield from self.opened_at_first()

@@ -68,6 +68,7 @@ class TestTogether(TestCase):
         self.module = loaded("sublime_text.review.side_by_side")
         later = lambda _, delay=0: self.delays.append(delay)  # noqa: E731
         self.enterContext(patch.object(self.module.sublime, "set_timeout", later))
+        self.enterContext(patch.object(self.module, "is_visible", lambda _: True))
 
     def begin(self, *, lags: bool) -> None:
         """Two sides that are level: self.left and self.right."""
@@ -75,7 +76,7 @@ class TestTogether(TestCase):
         self.left, self.right = window.sides
         self.window = window
         views: Any = window.sides
-        self.scroll = self.module.ScrollTogether(*views, lambda: True, lambda _, y: y)
+        self.scroll = self.module.ScrollTogether(*views, lambda: None)
 
     def positions(self) -> tuple[float, float]:
         """Where the sides are."""

@@ -28,7 +28,7 @@ from .header import HEADER, Header, notes, show_headers, warnings_of
 from .leftovers import LeftViews, remember
 from .navigation import show_change, show_place
 from .removed_lines import RemovedLines, first_gap, gone_lines
-from .side_by_side import ScrollTogether, level
+from .side_by_side import ScrollTogether
 
 if TYPE_CHECKING:
     from ...review.changes import Count
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ...review.review import Review
     from ...review.reviews import Reviews
     from .leftovers import Layout
+    from .side_by_side import ChangedPoints
 
 CHUNK = 500_000
 """The number of characters that are inserted into a view at once."""
@@ -245,10 +246,12 @@ class DiffView:
         revert = self._act if self.review.is_editable else None
         self._proposal_marks = SideMarks(proposal, "inserted", revert, marks_gaps=True)
         self._removed = RemovedLines(proposal, self._draw)
+        self._scroll = None
         self.is_open = True
 
     def _own_original(self, original: sublime.View) -> None:
         self.original = original
+        self._scroll = None
         self._original_header = Header(original, self._act)
         self._original_marks = SideMarks(original, "deleted")
 
@@ -277,7 +280,8 @@ class DiffView:
         None if there is nothing to take up: the text wasn't there yet.
         """
         self._has_ended = True
-        self._end_scrolling()
+        if self._scroll:
+            self._scroll.close()
         if not self.is_open:
             return None
         if not self._is_filled or not self.proposal.is_valid():
@@ -417,7 +421,6 @@ class DiffView:
         inline = self.layout == "side_by_side"
         self.layout = "inline" if inline else "side_by_side"
         if inline:
-            self._end_scrolling()
             if self.original and self.original.is_valid():
                 self.original.close()
             self.original = None
@@ -440,7 +443,6 @@ class DiffView:
         self._before = GroupContents(window, self.group)
         original, self.original = self.original, None
         if original and original.is_valid():
-            self._end_scrolling()
             original.close()
             self._add_original_before()
             self._draw()
@@ -457,7 +459,6 @@ class DiffView:
 
     def go_on_in(self, clone: sublime.View) -> None:
         """The view of the proposal was closed, and this one is still there."""
-        self._end_scrolling()
         self._own(clone)
         set_up(clone, self.review, "proposal")
         if (window := clone.window()) and window != self.window:
@@ -484,7 +485,6 @@ class DiffView:
 
     def close(self) -> None:
         """Close the views. If they were visible, show again what their group showed before."""
-        self._end_scrolling()
         was_shown = self.is_shown
         for view in [*self.clones, *self.views]:
             view.close()
@@ -529,7 +529,7 @@ class DiffView:
         marks, side_by_side = self._marks, self.layout == "side_by_side"
         self.show_headers()
         if side_by_side and self.original and self._scroll is None:
-            self._scroll = ScrollTogether(self.original, self.proposal, lambda: self.is_shown, self._across)
+            self._scroll = ScrollTogether(self.original, self.proposal, self._changed_points)
         if self._is_inline:
             self._show_removed(marks)
         else:
@@ -598,16 +598,9 @@ class DiffView:
     def _views_of_file(self) -> list[sublime.View]:
         return views_of_file(self.review.file_path) if self.review.is_here else []
 
-    def _across(self, side: int, y: float) -> float:
-        """The vertical position on the other side that corresponds to one of the original (0) or the proposal (1)."""
+    def _changed_points(self) -> ChangedPoints | None:
+        """The changes of both sides; None if the fillers keep these level, to a pixel."""
         marks, original = self._marks, self.original
         exact = self._proposal_marks.are_fillers_exact and (not original or self._original_marks.are_fillers_exact)
-        if marks is None or original is None or (exact and are_few(marks.proposal)):
-            return y
-        views, lines = (original, self.proposal), (marks.original.lines, marks.proposal.lines)
-        return level(views[side], views[1 - side], lines[side], lines[1 - side], y)
-
-    def _end_scrolling(self) -> None:
-        if self._scroll:
-            self._scroll.close()
-            self._scroll = None
+        is_level = marks is None or original is None or (exact and are_few(marks.proposal))
+        return None if marks is None or is_level else (marks.original.lines, marks.proposal.lines)

@@ -10,17 +10,14 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import TYPE_CHECKING
 
 import sublime
 
+from ...review.marks import Points
 from ..buffers import text_of, write_all
 from ..own_views import VIEWS
 from ..windows import focus_view, is_visible, select, show_in_group
 from .diff_marks import add_lines
-
-if TYPE_CHECKING:
-    from ...review.marks import Points
 
 INTERVAL = 25
 """Milliseconds between two polls while the diff is on the screen."""
@@ -34,24 +31,19 @@ Position = tuple[float, float]
 REGIONS = "qwen_companion.baseline"
 Lines = tuple[int, int, int, int]
 """A change: its lines on the left and on the right, half-open, from 0."""
+ChangedPoints = tuple[Sequence[Points], Sequence[Points]]
+"""The changes of both sides, from the top."""
 
 
 class ScrollTogether:
     """Keeps two views level until one of them is closed. It polls only while they are on the screen.
 
-    `across` maps a vertical position of the first (0) or the second (1) view to the corresponding one of the other.
+    `changed` gives their changes; None if the same height is the same place in both.
     """
 
-    def __init__(
-        self,
-        first: sublime.View,
-        second: sublime.View,
-        is_shown: Callable[[], bool],
-        across: Callable[[int, float], float],
-    ) -> None:
+    def __init__(self, first: sublime.View, second: sublime.View, changed: Callable[[], ChangedPoints | None]) -> None:
         self._views = (first, second)
-        self._is_shown = is_shown
-        self._across = across
+        self._changed = changed
         self._seen = self._positions()
         self._late: dict[int, float] = {}
         """When a side was sent to a position that the editor has not confirmed yet."""
@@ -68,12 +60,15 @@ class ScrollTogether:
             sublime.set_timeout(self._poll, INTERVAL)
 
     def close(self) -> None:
-        """Stop."""
+        """Stop, with both views open."""
         self._wanted = False
+
+    def _is_shown(self) -> bool:
+        return any(map(is_visible, self._views)) and all(view.is_valid() for view in self._views)
 
     def _poll(self) -> None:
         self._is_polling = False
-        if not self._wanted or not all(view.is_valid() for view in self._views) or not self._is_shown():
+        if not self._wanted or not self._is_shown():
             return
         self._is_polling = True
         now = self._positions()
@@ -93,6 +88,19 @@ class ScrollTogether:
             if other.viewport_position() == now[1 - side]:
                 self._late[1 - side] = time.monotonic()
 
+    def _across(self, side: int, y: float) -> float:
+        """The vertical position in the other view that corresponds to one in the first (0) or the second (1) view."""
+        if (changed := self._changed()) is None:
+            return y
+        here, there = self._views[side], self._views[1 - side]
+        ours, theirs = changed[side], changed[1 - side]
+        point = here.layout_to_text((0, y))
+        ended = bisect_right(ours, point, key=lambda points: points[1])
+        start, other_start = (ours[ended - 1][1], theirs[ended - 1][1]) if ended else (0, 0)
+        limit = theirs[ended][1] if ended < len(theirs) else there.size()
+        other_point = min(other_start + point - start, limit)
+        return there.text_to_layout(other_point)[1] + y - here.text_to_layout(point)[1]
+
     def _is_echo(self, side: int) -> bool:
         """Whether a side has only got, late, where it was sent."""
         return self._focused() != side and time.monotonic() - self._late.pop(side, -inf) < ECHO
@@ -103,16 +111,6 @@ class ScrollTogether:
 
     def _positions(self) -> tuple[Position, Position]:
         return self._views[0].viewport_position(), self._views[1].viewport_position()
-
-
-def level(here: sublime.View, there: sublime.View, ours: Sequence[Points], theirs: Sequence[Points], y: float) -> float:
-    """The vertical position in another view where it shows the same lines. The ranges are those of the changes."""
-    point = here.layout_to_text((0, y))
-    ended = bisect_right(ours, point, key=lambda points: points[1])
-    start, other_start = (ours[ended - 1][1], theirs[ended - 1][1]) if ended else (0, 0)
-    limit = theirs[ended][1] if ended < len(theirs) else there.size()
-    other_point = min(other_start + point - start, limit)
-    return there.text_to_layout(other_point)[1] + y - here.text_to_layout(point)[1]
 
 
 def show_sideways(view: sublime.View, word: sublime.Region) -> None:
@@ -150,7 +148,7 @@ class Sides:
         show_in_group(window, group, [sheet for each in (self.left, self.right) if (sheet := each.sheet())])
         focus_view(window, self.right)
         self.right.set_viewport_position(view.viewport_position(), animate=False)
-        self._scroll = ScrollTogether(self.left, self.right, self._is_shown, self._across)
+        self.scroll = ScrollTogether(self.left, self.right, self._changed)
 
     def show(self, text: str, changes: Sequence[Lines]) -> None:
         """The other text, or the file, has changed."""
@@ -158,11 +156,11 @@ class Sides:
             write_all(self.left, text)
             self.left.clear_undo_stack()
         self.left.set_read_only(True)
-        self._lines = tuple(
-            [(view.text_point(each[at], 0), view.text_point(each[at + 1], 0)) for each in changes]
-            for view, at in ((self.left, 0), (self.right, 2))
+        self._points = (
+            [(self.left.text_point(each[0], 0), self.left.text_point(each[1], 0)) for each in changes],
+            [(self.right.text_point(each[2], 0), self.right.text_point(each[3], 0)) for each in changes],
         )
-        old, new = ([sublime.Region(*points) for points in lines if points[0] < points[1]] for lines in self._lines)
+        old, new = ([sublime.Region(*points) for points in each if points[0] < points[1]] for each in self._points)
         add_lines(self.left, REGIONS, "deleted", old, icon="")
         add_lines(self.right, REGIONS, "inserted", new, icon="")
 
@@ -172,7 +170,6 @@ class Sides:
 
     def close(self) -> None:
         """Close both, and show the person's own view again."""
-        self._scroll.close()
         self.right.erase_regions(REGIONS)
         carets = list(self.right.sel()) if self.right.is_valid() else []
         for view in (self.left, self.right):
@@ -183,12 +180,8 @@ class Sides:
             if carets:
                 select(self.view, *carets)
 
-    def _is_shown(self) -> bool:
-        return is_visible(self.left) and is_visible(self.right)
-
-    def _across(self, side: int, y: float) -> float:
-        views = self.left, self.right
-        return level(views[side], views[1 - side], self._lines[side], self._lines[1 - side], y)
+    def _changed(self) -> ChangedPoints:
+        return self._points
 
 
 class SidesByWindow:
@@ -207,6 +200,11 @@ class SidesByWindow:
         shown = self._shown[window.id()] = Sides(window, view, text, title, changes)
         shown.is_baseline = is_baseline
         return shown.right
+
+    def wake(self, window: sublime.Window) -> None:
+        """What is shown in a window may be on the screen again."""
+        if sides := self._shown.get(window.id()):
+            sides.scroll.wake()
 
     def has(self, view: sublime.View) -> bool:
         """Whether a view is shown, or was cloned for that."""

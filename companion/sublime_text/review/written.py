@@ -324,6 +324,7 @@ class WrittenChanges:
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
+        self._sides.wake(window)
         if self.listings.is_empty:
             return
         if not is_in_panel(view):
