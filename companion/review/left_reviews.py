@@ -14,7 +14,8 @@ from .source_text import SourceText
 from .targets import Revert
 
 _SAME = ("file_path", "disk_state", "seen", "endings", "keeps_endings", "orphaned", "views")
-"""The attributes of a review that are plain data as they are."""
+_NEWER = ("reason", "connected", "title", "outcome", "moved_to")
+"""The attributes of a review that are plain data as they are; those that versions before have not left."""
 
 
 class Unclaimed:
@@ -49,13 +50,8 @@ def to_plain(review: Review) -> dict[str, Any]:
         "encodings": asdict(review.encodings),
         "reverts": [tuple(revert) for revert in review.reverts],
         "request": asdict(review.request) if review.request else None,
-        "reason": review.reason,
-        "connected": review.connected,
-        "title": review.title,
-        "outcome": review.outcome,
-        "moved_to": review.moved_to,
         "rejected": rejected.model_dump(by_alias=True),
-        **{name: getattr(review, name) for name in _SAME},
+        **{name: getattr(review, name) for name in (*_SAME, *_NEWER)},
     }
 
 
@@ -72,10 +68,6 @@ def from_plain(left: Mapping[str, Any], owner: Owner) -> Review:
         request=Request(**request) if request else None,
         reverts=[Revert(*each) for each in left.get("reverts", ())],
         is_shown=left["views"] is not None,
-        reason=left.get("reason", ""),  # a version before has left none
-        connected=left.get("connected"),
-        title=left.get("title", ""),
-        outcome=left.get("outcome", ""),
-        moved_to=left.get("moved_to"),
         **{name: left[name] for name in _SAME},
+        **{name: left[name] for name in _NEWER if name in left},
     )

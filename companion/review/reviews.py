@@ -20,10 +20,9 @@ from ..platforms.reasons import reason_of
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings
 from .disk import DiskFile, has_bytes, read_file, stamp
-from .disk_looks import DiskLooks
 from .left_reviews import Unclaimed, from_plain, to_plain
 from .port import ReviewScreen
-from .review import Answered, Outcome, Owner, Request, Review
+from .review import Answered, DiskState, Outcome, Owner, Request, Review
 from .source_text import SourceText
 from .texts import ReviewTexts
 from .writes import Writes
@@ -79,7 +78,8 @@ class Reviews:
         """The texts of accepted reviews whose line endings are being restored. Their owners have not heard yet."""
         self._is_leaving = False
         self.texts = ReviewTexts(editor, background, settings_of, self.find)
-        self._looks = DiskLooks(editor, lambda review: self.find(review.number) is review, self._done_on_disk)
+        self._looking: set[Review] = set()
+        """Those whose files are being looked at."""
 
     def __iter__(self) -> Iterator[Review]:
         return iter(list(self._open.values()))
@@ -345,16 +345,49 @@ class Reviews:
         A file that already matches the proposal needs no answer: a CLI that applies changes without asking may open
         diffs nevertheless, and wait for them (google-gemini/gemini-cli#11823).
         """
-        await self._looks.look(self)
+        watched = [review for review in self if review.is_shown and review.is_here and review not in self._looking]
+        await asyncio.gather(*map(self._look_at, watched))
+
+    async def _look_at(self, review: Review) -> None:
+        """One file that can't be read, or takes for ever, is no reason to miss another."""
+        self._looking.add(review)
+        try:
+            await self._compare_with_disk(review)
+        except Exception:
+            logger.exception("Can't look at the file of %s", review.name)
+        finally:
+            self._looking.discard(review)
+
+    async def _compare_with_disk(self, review: Review) -> None:
+        seen = await asyncio.to_thread(stamp, review.file_path)
+        if seen == review.seen:
+            return
+        state: DiskState
+        try:
+            disk = await asyncio.to_thread(read_file, review.file_path, review.encodings)
+        except OSError:
+            disk, state = None, "unreadable"
+        else:
+            state = "changed" if disk.exists else "deleted"
+        is_done = disk is not None and await _holds_proposal(review, disk)
+        if self.find(review.number) is not review or review.orphaned:
+            return
+        review.seen = disk.stamp if disk else seen
+        if is_done:
+            await self._done_on_disk(review)
+            return
+        if disk and not _differs(disk, review):
+            state = "same"
+        if state != review.disk_state:
+            review.disk_state = state
+            self._editor.diffs.update_header(review)
 
     async def _show(self, review: Review) -> None:
         try:
             review.disk = await self._before(review)
             if self.find(review.number) is not review:
                 return
-            is_same = review.request is None and review.disk.source == review.proposed
-            # The same text in another encoding is no change to the eye, but the CLI would write other bytes.
-            is_done = is_same and await asyncio.to_thread(has_bytes, review.file_path, review.proposed.source)
+            is_done = await _holds_proposal(review, review.disk)
             if self.find(review.number) is not review:
                 return
             if is_done:
@@ -444,6 +477,22 @@ class Reviews:
         text = review.proposed.source if shown is None else await asyncio.to_thread(review.restored, shown)
         if not answer.done():
             answer.set_result(text)
+
+
+async def _holds_proposal(review: Review, disk: DiskFile) -> bool:
+    """Whether a file, as it was read, is what a CLI proposes.
+
+    The same text in another encoding is no change to the eye, but the CLI would write other bytes.
+    """
+    is_same = review.request is None and disk.source == review.proposed
+    return is_same and await asyncio.to_thread(has_bytes, review.file_path, review.proposed.source)
+
+
+def _differs(disk: DiskFile, review: Review) -> bool:
+    """Whether a file differs from what the diff shows. A daemon does not tell the line endings."""
+    if review.request:
+        return disk.source.shown != review.original
+    return disk.source != review.disk.source
 
 
 def _refusal(review: Review, text: str) -> str:

@@ -12,8 +12,8 @@ import pytest
 
 from companion.conversation.snapshot import Locality
 from companion.ids import ReviewId
-from companion.review import disk_looks, texts
 from companion.review import reviews as review_module
+from companion.review import texts
 from companion.review.targets import Target
 from companion.settings import Settings
 
@@ -267,9 +267,8 @@ async def test_for_another_machine_no_file_is_read(room: Room, project: Path, mo
     path.write_text("mine\n")
     chat = room.chats._registry[CHAT]
     chat.connector._where = replace(Locality(), folder="/there", is_local=False)
-    for module in (review_module, disk_looks):
-        monkeypatch.setattr(module, "stamp", lambda _: pytest.fail("it looks at the disk"))
-    for module in (review_module, disk_looks, texts):
+    monkeypatch.setattr(review_module, "stamp", lambda _: pytest.fail("it looks at the disk"))
+    for module in (review_module, texts):
         monkeypatch.setattr(module, "read_file", lambda *_: pytest.fail("it reads the disk"))
     ask(room.stream, 1, (str(path), "theirs\n", "new\n"))
     [diff] = await room.diff()

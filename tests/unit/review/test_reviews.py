@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from companion.ids import WindowId
 from companion.protocol import ContextUpdate, DiffAccepted, Notification
-from companion.review import disk_looks, texts, writes
 from companion.review import reviews as review_module
+from companion.review import texts, writes
 from companion.review.disk import Encodings
 from companion.review.review import Review
 from companion.review.reviews import Reviews
@@ -306,7 +306,7 @@ async def test_a_file_that_stays_the_same_is_read_once(
     """A look costs one stamp."""
     reads: list[str] = []
     read_file = review_module.read_file
-    for module in (review_module, disk_looks, texts):
+    for module in (review_module, texts):
         monkeypatch.setattr(module, "read_file", lambda path, *more: (reads.append(path), read_file(path, *more))[1])
     path = tmp_path / "a.txt"
     path.write_text("old\n")
