@@ -555,6 +555,7 @@ class Conversation:
         if isinstance(envelope.event, events.Rewound) and (self._before or self._has_more):
             # It counts the turns from the first one, which isn't here: all is read again.
             self._state.turns.clear()
+            self._state.hidden = 0
             return False
         self._reducer.apply(envelope)
         return True

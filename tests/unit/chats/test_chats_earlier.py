@@ -211,6 +211,20 @@ def test_a_rewind_of_a_conversation_that_is_not_whole_reads_it_again():
     assert shown(conversation) == [f"p{number}" for number in range(98)]
 
 
+def test_a_chat_whose_first_turns_are_hidden_can_be_looked_at_between_its_rewind_and_the_reading():
+    conversation = Conversation()
+    conversation.rebuild(history(turns(0, 100)))
+    for number, event in enumerate(turns(100, 110), 1):
+        conversation.apply(decode(event | {"id": number}))
+    conversation.hide_earlier()
+    rewound = decode({"type": "session_rewound", "id": 31, "data": {"targetTurnIndex": 98}})
+    assert not conversation.apply(rewound)
+    assert conversation.look().order == ()
+    assert conversation.status.running is None
+    conversation.rebuild(history(turns(0, 98)))
+    assert shown(conversation) == [f"p{number}" for number in range(78, 98)]
+
+
 def test_a_history_with_a_rewind_is_read_as_a_whole():
     rewound = {"type": "session_rewound", "data": {"targetTurnIndex": 60}}
     conversation = Conversation()
