@@ -491,7 +491,7 @@ class Conversation:
             earlier._reducer.apply(envelope)
         earlier._end_as_seen({}, is_running=False)
         turns = {key: turn for key, turn in earlier._state.turns.items() if key not in self._state.turns}
-        first = self._state.first_key
+        count, first = len(self._state.turns), self._state.first_key
         torn = earlier._state.turns.get(first) or next(reversed(turns.values()), None)
         if torn and (first == START or first in earlier._state.turns) and (rest := self._state.turns.get(first)):
             # The page before began in the middle of a turn.
@@ -499,7 +499,7 @@ class Conversation:
             torn.join(rest)
             turns[torn.key] = torn
         self._state.turns = turns | self._state.turns
-        self._state.hidden += len(turns) if self._state.hidden else 0
+        self._state.hidden += len(self._state.turns) - count if self._state.hidden else 0
         self._state.dirty.update(dict.fromkeys(turns))
         self._has_more = has_more and bool(turns)
         self._state.mark_changed()

@@ -225,6 +225,16 @@ def test_a_chat_whose_first_turns_are_hidden_can_be_looked_at_between_its_rewind
     assert shown(conversation) == [f"p{number}" for number in range(78, 98)]
 
 
+def test_a_page_that_ends_within_the_first_turn_hides_none_that_was_shown():
+    conversation = Conversation()
+    for event in [*turns(5, 6)[1:], *turns(6, 30)]:
+        conversation.apply(decode(event))
+    conversation.hide_earlier()
+    before = shown(conversation)
+    conversation.prepend([decode(event) for event in [*turns(0, 5), *turns(5, 6)[:1]]], has_more=False)
+    assert shown(conversation) == before
+
+
 def test_a_history_with_a_rewind_is_read_as_a_whole():
     rewound = {"type": "session_rewound", "data": {"targetTurnIndex": 60}}
     conversation = Conversation()
