@@ -1,109 +1,54 @@
 """Decodes the objects of the Agent Client Protocol that an agent sends, whatever carries them, into events.
 
 An agent on stdio sends them as JSON-RPC (docs/protocols/acp.md#updates), and `qwen serve` in its own envelopes. What an
-object holds beyond these models is left out. One that doesn't fit its model becomes `Unsupported`.
+object holds beyond these fields is left out, and so is a field that can't be read. One without what its kind needs
+becomes `Unsupported`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Annotated, Any, cast
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Field
 
 from ..conversation import events
-from ..conversation.snapshot import Command, ContextWindow, Diff, Location, PermissionOption, Question, Step
+from ..conversation.snapshot import (
+    Attachment,
+    Command,
+    ContextWindow,
+    Cost,
+    Diff,
+    Location,
+    PermissionOption,
+    Question,
+    Speaker,
+    Step,
+)
 from .wire import (
     MOST,
     MOST_SHORT,
     Count,
-    Line,
-    Object,
-    Short,
-    ShortText,
     Text,
     Wire,
     as_id,
-    as_list,
+    as_line,
     as_object,
     as_text,
     objects,
     one_line,
     read,
-    several,
     shallow,
     shallow_object,
+    texts,
 )
-
-
-class _TextBlock(Wire):
-    text: str
-
-
-class _LinkBlock(Wire):
-    uri: str
-    name: str = ""
-
-
-class _Named(Wire):
-    uri: str
-
-
-class _ResourceBlock(Wire):
-    resource: _Named
-
-
-class OtherBlock(Wire):
-    """A block of a kind that isn't shown, or that lacks what its kind needs."""
-
-    type: Annotated[str, BeforeValidator(lambda value: value if isinstance(value, str) else "something")] = "something"
-
-
-def _content_kind(value: Any) -> str:
-    fields = as_object(value)
-    kind, held = fields.get("type"), as_object(fields.get("resource"))
-    needed = {"text": fields.get("text"), "resource_link": fields.get("uri"), "resource": held.get("uri")}
-    return kind if isinstance(kind, str) and isinstance(needed.get(kind), str) else "other"
-
-
-ContentBlock = Annotated[
-    Annotated[_TextBlock, Tag("text")]
-    | Annotated[_LinkBlock, Tag("resource_link")]
-    | Annotated[_ResourceBlock, Tag("resource")]
-    | Annotated[OtherBlock, Tag("other")],
-    Discriminator(_content_kind),
-]
-"""A block of a message or of a tool call."""
-
-
-def decode_content(content: ContentBlock) -> events.Content:
-    """The block of a message."""
-    match content:
-        case _TextBlock(text=text):
-            return events.TextContent(text)
-        case _LinkBlock(uri=uri, name=name):
-            return events.ResourceLink(uri, name or uri.rpartition("/")[2])
-        case _ResourceBlock(resource=resource):
-            return events.EmbeddedResource(resource.uri)
-        case OtherBlock(type=kind):
-            return events.OtherContent(kind)
-
-
-def plain_content(content: ContentBlock) -> str:
-    """A block as text, for what a tool has shown."""
-    match content:
-        case _TextBlock(text=text):
-            return text
-        case _LinkBlock(uri=uri) | _ResourceBlock(resource=_Named(uri=uri)):
-            return uri
-        case OtherBlock(type=kind):
-            return f"Unsupported: {kind}."
-
 
 logger = logging.getLogger(__name__)
 
+RUNNING_TERMINALS = "runningTerminals"
+"""What we add to a tool call: the ids of its terminals that run, see `snapshot.Tool`."""
 MOST_OPTIONS = 50
 """Answers to a permission: each has a button."""
 _SPOKEN = {"background_notification_response", "realtime_voice"}
@@ -117,46 +62,65 @@ _MARKERS = {"background_notification_turn_started"}
 # Tool calls
 
 
-class _ToolText(Wire):
-    content: ContentBlock
+def plain_content(block: Mapping[str, Any]) -> str:
+    """A block as text, for what a tool has shown."""
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "resource_link", "uri": str(uri)} | {"type": "resource", "resource": {"uri": str(uri)}}:
+            return uri
+        case _:
+            return f"Unsupported: {_kind(block)}."
 
 
-class _ToolDiff(Wire):
-    path: str
-    old_text: Text = ""
-    new_text: str
-    is_part: Annotated[bool, BeforeValidator(lambda value: value is True)] = False
-    """Our own addition."""
+def _kind(block: Mapping[str, Any]) -> str:
+    return as_text(block.get("type")) or "something"
 
 
-def _tool_content_kind(value: Any) -> str:
-    fields = as_object(value)
-    kind = fields.get("type")
-    if kind == "content" and isinstance(fields.get("content"), dict):
-        return "content"
-    is_diff = kind == "diff" and isinstance(fields.get("path"), str) and isinstance(fields.get("newText"), str)
-    return "diff" if is_diff else "other"
-
-
-_ToolContent = Annotated[
-    Annotated[_ToolText, Tag("content")] | Annotated[_ToolDiff, Tag("diff")] | Annotated[OtherBlock, Tag("other")],
-    Discriminator(_tool_content_kind),
-]
-
-
-class _Location(Wire):
-    path: str
-    line: Line = None
-
-
-def _objects(value: object) -> list[dict[str, Any]] | None:
+def _listed(value: object) -> list[dict[str, Any]] | None:
     """The objects of a list; None, which changes nothing, where there is no list."""
     return objects(cast("object", value)) if isinstance(value, list) else None
 
 
-def _located(value: object) -> list[dict[str, Any]] | None:
-    places = _objects(value)
-    return None if places is None else [place for place in places if isinstance(place.get("path"), str)]
+def _tool_call(call: Mapping[str, Any]) -> events.ToolCallUpdate | None:
+    if (identifier := as_id(call.get("toolCallId"))) is None:
+        return None
+    meta, content, places = as_object(call.get("_meta")), _listed(call.get("content")), _listed(call.get("locations"))
+    running = call.get(RUNNING_TERMINALS)
+    return events.ToolCallUpdate(
+        identifier,
+        as_text(call.get("name"))[:MOST_SHORT] or as_text(meta.get("toolName")),
+        as_text(call.get("title")),
+        as_text(call.get("kind")),
+        as_text(call.get("status")),
+        None if content is None else _shown(content),
+        None if places is None else tuple(_located(places)),
+        _arguments(call.get("rawInput")),
+        shallow(call.get("rawOutput")),
+        as_id(meta.get("parentToolCallId")),
+        None if running is None else texts(running),
+    )
+
+
+def _shown(content: Iterable[Mapping[str, Any]]) -> events.ToolCallContent:
+    texts: list[str] = []
+    diffs: list[Diff] = []
+    for part in content:
+        match part:
+            case {"type": "content", "content": {**block}}:
+                texts.append(plain_content(block))
+            case {"type": "diff", "path": str(path), "newText": str(new)}:
+                # `isPart` is our own addition.
+                diffs.append(Diff(path, as_text(part.get("oldText")), new, part.get("isPart") is True))
+            case _:
+                texts.append(f"Unsupported: {_kind(part)}.")
+    return events.ToolCallContent("\n".join(texts), tuple(diffs))
+
+
+def _located(places: Iterable[Mapping[str, Any]]) -> Iterator[Location]:
+    for place in places:
+        if isinstance(path := place.get("path"), str):
+            yield Location(path, as_line(place.get("line")))
 
 
 def _arguments(value: object) -> dict[str, Any]:
@@ -165,105 +129,54 @@ def _arguments(value: object) -> dict[str, Any]:
     return {"arguments": shallow(cast("object", value))} if is_other else shallow_object(value)
 
 
-class _ToolMeta(Wire):
-    tool_name: Text = ""
-    parent_tool_call_id: Annotated[str | None, BeforeValidator(as_id)] = None
-
-
-class _ToolCall(Wire):
-    tool_call_id: Annotated[str, BeforeValidator(as_id)]
-    name: ShortText = ""
-    title: Text = ""
-    kind: Text = ""
-    status: Text = ""
-    content: Annotated[tuple[_ToolContent, ...] | None, BeforeValidator(_objects)] = None
-    locations: Annotated[tuple[_Location, ...] | None, BeforeValidator(_located)] = None
-    raw_input: Annotated[dict[str, Any], BeforeValidator(_arguments)] = Field(default_factory=dict)
-    raw_output: Annotated[Any, BeforeValidator(shallow)] = None
-    running_terminals: tuple[str, ...] | None = None
-    """Our own addition: the ids of its terminals that run."""
-    meta: Annotated[_ToolMeta, BeforeValidator(as_object), Field(alias="_meta")] = _ToolMeta()
-
-
-def _tool_call(call: _ToolCall) -> events.ToolCallUpdate:
-    locations = call.locations
-    return events.ToolCallUpdate(
-        call.tool_call_id,
-        call.name or call.meta.tool_name,
-        call.title,
-        call.kind,
-        call.status,
-        None if call.content is None else _shown(call.content),
-        None if locations is None else tuple(Location(each.path, each.line) for each in locations),
-        call.raw_input,
-        call.raw_output,
-        call.meta.parent_tool_call_id,
-        call.running_terminals,
-    )
-
-
-def _shown(content: tuple[_ToolContent, ...]) -> events.ToolCallContent:
-    texts: list[str] = []
-    diffs: list[Diff] = []
-    for part in content:
-        match part:
-            case _ToolDiff(path=path, old_text=old, new_text=new, is_part=is_part):
-                diffs.append(Diff(path, old, new, is_part))
-            case _ToolText(content=said):
-                texts.append(plain_content(said))
-            case OtherBlock(type=kind):
-                texts.append(f"Unsupported: {kind}.")
-    return events.ToolCallContent("\n".join(texts), tuple(diffs))
-
-
 # Messages
 
 
-class _ChunkMeta(Wire):
-    prompt_id: str | None = None
-    record_id: str | None = Field(default=None, alias="qwen.session.recordId")
-    usage: Object = Field(default_factory=dict)
-    parent_tool_call_id: Annotated[str | None, BeforeValidator(as_id)] = None
-    is_discrete: bool = Field(default=False, alias="qwenDiscreteMessage")
-    """Whether the piece is a message of its own, in the middle of what streams."""
-    source: Text = ""
-    """What a message of its own is about."""
-    background_task: Object = Field(default_factory=dict)
-
-
-class _Chunk(Wire):
-    content: ContentBlock
-    message_id: Text = ""
-    meta: Annotated[_ChunkMeta, BeforeValidator(as_object), Field(alias="_meta")] = _ChunkMeta()
-
-
-def _message(kind: type[events.MessageChunk], chunk: _Chunk) -> events.MessageChunk:
-    meta = chunk.meta
-    content = decode_content(chunk.content)
-    aside = usage = None
-    if used := meta.usage:
-        usage = events.Usage(decode_count(used.get("inputTokens")), decode_count(used.get("outputTokens")))
-    if meta.is_discrete and isinstance(content, events.TextContent):
-        aside = _aside(meta)
-        if meta.source in _MARKERS:
-            content = events.TextContent("")
-    return kind(
-        content,
-        meta.prompt_id or "",
-        meta.record_id or "",
-        meta.parent_tool_call_id,
-        usage,
-        aside,
-        chunk.message_id,
+def _message(speaker: Speaker, update: Mapping[str, Any]) -> events.MessageChunk | None:
+    meta = as_object(update.get("_meta"))
+    text, unshown = "", ""
+    attachment: Attachment | None = None
+    aside: events.Aside | None = None
+    match update.get("content"):
+        case {"type": "text", "text": str(text)}:
+            if meta.get("qwenDiscreteMessage") is True:
+                aside = _aside(meta)
+                text = "" if as_text(meta.get("source")) in _MARKERS else text
+        case {"type": "resource_link", "uri": str(uri), **more}:
+            attachment = Attachment(uri, as_text(more.get("name")) or uri.rpartition("/")[2])
+            # The person has mentioned it at this point of the text.
+            text = f"@{attachment.name}" if speaker == "user" else ""
+        case {"type": "resource", "resource": {"uri": str(uri)}}:
+            attachment = Attachment(uri, uri.rpartition("/")[2])
+        case {**block}:
+            attachment = Attachment("", _kind(block)) if speaker == "user" else None
+            unshown = "" if attachment else _kind(block)
+        case _:
+            return None
+    usage: Cost | None = None
+    if used := as_object(meta.get("usage")):
+        usage = Cost(read=decode_count(used.get("inputTokens")), written=decode_count(used.get("outputTokens")))
+    return events.MessageChunk(
+        speaker,
+        text,
+        attachment,
+        unshown,
+        prompt=as_text(meta.get("promptId")),
+        record=as_text(meta.get("qwen.session.recordId")),
+        parent=as_id(meta.get("parentToolCallId")),
+        usage=usage,
+        aside=aside,
+        message="" if speaker == "user" else as_text(update.get("messageId")),
     )
 
 
-def _aside(meta: _ChunkMeta) -> events.Aside:
-    about = meta.background_task
+def _aside(meta: Mapping[str, Any]) -> events.Aside:
+    """What marks a message of its own, in the middle of what streams."""
+    source, about = as_text(meta.get("source")), as_object(meta.get("backgroundTask"))
     ids = (about.get("taskId"), about.get("toolUseId"), about.get("sourceTurnId"))
     return events.Aside(
-        f"{meta.source} {about.get('taskId', '')} {about.get('turnId', '')}",
-        meta.source in _SPOKEN,
+        f"{source} {about.get('taskId', '')} {about.get('turnId', '')}",
+        source in _SPOKEN,
         str(about["taskId"]) if "taskId" in about else None,
         tuple(each for each in ids if isinstance(each, str) and each),
     )
@@ -274,39 +187,40 @@ def decode_count(value: object) -> int:
     return value if type(value) is int and 0 < value <= MOST else 0
 
 
-class _ShellOutput(Wire):
-    output: str
+def _shell_output(update: Mapping[str, Any]) -> events.MessageChunk | None:
+    output = update.get("output")
+    return events.MessageChunk("shell", output) if isinstance(output, str) else None
 
 
 # The session
 
 
-class _PlanEntry(Wire):
-    content: Short
-    status: Short = "pending"
+def _plan(update: Mapping[str, Any]) -> events.Plan | None:
+    if (entries := _listed(update.get("entries"))) is None:
+        return None
+    return events.Plan(
+        tuple(
+            Step(text[:MOST_SHORT], as_text(each.get("status"))[:MOST_SHORT] or "pending")
+            for each in entries
+            if isinstance(text := each.get("content"), str)
+        )
+    )
 
 
-def _readable(model: type[Wire]) -> BeforeValidator:
-    """The objects of a list that fit a model; anything else than a list fits nothing."""
-    return BeforeValidator(lambda value: several(model)(cast("object", value)) if isinstance(value, list) else value)
-
-
-class _Plan(Wire):
-    entries: Annotated[tuple[_PlanEntry, ...], _readable(_PlanEntry)]
-
-
-class _CommandInput(Wire):
-    hint: ShortText = ""
-
-
-class _Command(Wire):
-    name: Short
-    description: ShortText = ""
-    input: Annotated[_CommandInput, BeforeValidator(as_object)] = _CommandInput()
-
-
-class _Commands(Wire):
-    available_commands: Annotated[tuple[_Command, ...], _readable(_Command)]
+def _commands(update: Mapping[str, Any]) -> events.AvailableCommandsUpdate | None:
+    if (commands := _listed(update.get("availableCommands"))) is None:
+        return None
+    return events.AvailableCommandsUpdate(
+        tuple(
+            Command(
+                name[:MOST_SHORT],
+                as_text(each.get("description"))[:MOST_SHORT],
+                as_text(as_object(each.get("input")).get("hint"))[:MOST_SHORT],
+            )
+            for each in commands
+            if isinstance(name := each.get("name"), str)
+        )
+    )
 
 
 class _Cost(Wire):
@@ -320,12 +234,22 @@ class _Usage(Wire):
     cost: Annotated[_Cost | None, BeforeValidator(lambda value: read(_Cost, value))] = None
 
 
-class _Mode(Wire):
-    current_mode_id: Short
+def _usage(update: Mapping[str, Any]) -> events.UsageUpdate | None:
+    if (usage := read(_Usage, update)) is None:
+        return None
+    cost = usage.cost
+    return events.UsageUpdate(
+        ContextWindow(usage.size, usage.used, cost.amount if cost else None, cost.currency.upper() if cost else "")
+    )
 
 
-class _Info(Wire):
-    title: ShortText = ""
+def _mode(update: Mapping[str, Any]) -> events.CurrentModeUpdate | None:
+    mode = update.get("currentModeId")
+    return events.CurrentModeUpdate(mode[:MOST_SHORT]) if isinstance(mode, str) else None
+
+
+def _info(update: Mapping[str, Any]) -> events.SessionInfoUpdate:
+    return events.SessionInfoUpdate(as_text(update.get("title"))[:MOST_SHORT])
 
 
 _SEVERITIES = {"warning": "Warning", "error": "Error"}
@@ -333,58 +257,30 @@ MAX_TITLE = 300
 """Characters of the title of a notice."""
 
 
-class _Notice(Wire):
-    severity: Text = ""
-    title: Annotated[str, BeforeValidator(lambda value: one_line(as_text(value), MAX_TITLE)), Field(min_length=1)]
-    description: Annotated[str, BeforeValidator(lambda value: one_line(as_text(value), MOST_SHORT))] = ""
+def _notice(update: Mapping[str, Any]) -> events.Announcement | None:
+    title = one_line(as_text(update.get("title")), MAX_TITLE)
+    description = one_line(as_text(update.get("description")), MOST_SHORT)
+    # The first word keeps an agent's notice apart from what the chat itself says.
+    severity = _SEVERITIES.get(as_text(update.get("severity")), "Note")
+    words = ": ".join(filter(None, (severity, title, description)))
+    return events.Announcement(words, is_aside=True) if title else None
 
 
-def _notice(notice: _Notice) -> events.Announcement:
-    """The first word keeps an agent's notice apart from what the chat itself says."""
-    words = ": ".join(filter(None, (_SEVERITIES.get(notice.severity, "Note"), notice.title, notice.description)))
-    return events.Announcement(words, is_aside=True)
-
-
-_UPDATES: Mapping[str, tuple[type[Wire], str, Callable[[Any], object]]] = {
-    "user_message_chunk": (_Chunk, "a piece of a prompt", partial(_message, events.UserMessageChunk)),
-    "agent_message_chunk": (_Chunk, "a piece of the answer", partial(_message, events.AgentMessageChunk)),
-    "agent_thought_chunk": (_Chunk, "a thought", partial(_message, events.AgentThoughtChunk)),
-    "tool_call": (_ToolCall, "a tool call", _tool_call),
-    "tool_call_update": (_ToolCall, "an update of a tool call", _tool_call),
-    "plan": (
-        _Plan,
-        "a plan",
-        lambda plan: events.Plan(tuple(Step(entry.content, entry.status) for entry in plan.entries)),
-    ),
-    "available_commands_update": (
-        _Commands,
-        "the list of commands",
-        lambda update: events.AvailableCommandsUpdate(
-            tuple(Command(each.name, each.description, each.input.hint) for each in update.available_commands)
-        ),
-    ),
-    "usage_update": (
-        _Usage,
-        "the use of the context window",
-        lambda usage: events.UsageUpdate(
-            ContextWindow(
-                usage.size,
-                usage.used,
-                usage.cost.amount if usage.cost else None,
-                usage.cost.currency.upper() if usage.cost else "",
-            )
-        ),
-    ),
-    "current_mode_update": (
-        _Mode,
-        "a change of the mode",
-        lambda update: events.CurrentModeUpdate(update.current_mode_id),
-    ),
-    "notice": (_Notice, "a notice", _notice),
-    "session_info_update": (_Info, "a title", lambda info: events.SessionInfoUpdate(info.title)),
-    "shell_output": (_ShellOutput, "the output of a command", lambda shell: events.ShellOutput(shell.output)),
+_UPDATES: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], events.Event | None]]] = {
+    "user_message_chunk": ("a piece of a prompt", partial(_message, "user")),
+    "agent_message_chunk": ("a piece of the answer", partial(_message, "answer")),
+    "agent_thought_chunk": ("a thought", partial(_message, "thought")),
+    "tool_call": ("a tool call", _tool_call),
+    "tool_call_update": ("an update of a tool call", _tool_call),
+    "plan": ("a plan", _plan),
+    "available_commands_update": ("the list of commands", _commands),
+    "usage_update": ("the use of the context window", _usage),
+    "current_mode_update": ("a change of the mode", _mode),
+    "notice": ("a notice", _notice),
+    "session_info_update": ("a title", _info),
+    "shell_output": ("the output of a command", _shell_output),
 }
-"""By kind: its model, what it is in a notice if it doesn't fit, and how it becomes an event."""
+"""By kind: what it is in a notice if it can't be read, and how it becomes an event."""
 
 
 def decode_update(value: object) -> events.Event:
@@ -393,9 +289,8 @@ def decode_update(value: object) -> events.Event:
     kind = fields.get("sessionUpdate")
     if not isinstance(kind, str) or kind not in _UPDATES:
         return ignored(f"update {kind}", fields)
-    model, what, event = _UPDATES[kind]
-    found = read(model, fields)
-    return events.Unsupported(what) if found is None else cast("events.Event", event(found))
+    what, decode = _UPDATES[kind]
+    return decode(fields) or events.Unsupported(what)
 
 
 def ignored(kind: str, fields: Mapping[str, Any]) -> events.Ignored:
@@ -405,12 +300,6 @@ def ignored(kind: str, fields: Mapping[str, Any]) -> events.Ignored:
 
 
 # Permissions
-
-
-class _Option(Wire):
-    option_id: str
-    name: str
-    kind: str
 
 
 class _Answer(Wire):
@@ -425,21 +314,11 @@ class _Question(Wire):
     options: tuple[_Answer, ...] = ()
 
 
-def _answerable(value: object) -> list[_Option]:
-    """The options of a list that can be read."""
-    return [found for item in as_list(value) if (found := read(_Option, item))]
-
-
-class _Permission(Wire):
-    tool_call: _ToolCall
-    options: Annotated[tuple[_Option, ...], BeforeValidator(_answerable)]
-
-
 class _Questions(Wire):
     questions: tuple[_Question, ...] = ()
 
 
-def _questions(call: Mapping[str, Any]) -> tuple[_Question, ...]:
+def _questions(call: Mapping[str, Any]) -> tuple[Question, ...]:
     """What a tool asks the person whose purpose that is; nothing for other tools, whose arguments are their own.
 
     What can't be read is left among the arguments, and an ordinary permission shows it.
@@ -448,8 +327,16 @@ def _questions(call: Mapping[str, Any]) -> tuple[_Question, ...]:
     asked: object = meta.get("qwenQuestions")
     if not asked and str(meta.get("toolName")).replace("_", "").lower() == _ASKS_THE_PERSON:
         asked = as_object(call.get("rawInput")).get("questions")
-    found = read(_Questions, {"questions": asked})
-    return found.questions if found else ()
+    found = read(_Questions, {"questions": asked}) or _Questions()
+    return tuple(
+        Question(
+            each.question,
+            each.header,
+            each.multi_select,
+            tuple((answer.label, answer.description) for answer in each.options),
+        )
+        for each in found.questions
+    )
 
 
 def decode_permission(
@@ -457,22 +344,18 @@ def decode_permission(
 ) -> events.PermissionRequest | events.Unsupported:
     """Decode a permission request, which the transport has given an id."""
     call = as_object(tool_call)
-    fields: dict[str, Any] = {"toolCall": call, "options": options}
-    if (request := read(_Permission, fields)) is None:
+    if options is None or (update := _tool_call(call)) is None:
         return events.Unsupported("a question that can't be read: answer it in another client")
-    if len(request.options) > MOST_OPTIONS:
+    answers = tuple(_options(objects(options)))
+    if len(answers) > MOST_OPTIONS:
         return events.Unsupported(f"a question with more than {MOST_OPTIONS} answers")
-    return events.PermissionRequest(
-        identifier,
-        _tool_call(request.tool_call),
-        tuple(PermissionOption(each.option_id, each.name, each.kind) for each in request.options),
-        tuple(
-            Question(
-                each.question,
-                each.header,
-                each.multi_select,
-                tuple((answer.label, answer.description) for answer in each.options),
-            )
-            for each in _questions(call)
-        ),
-    )
+    return events.PermissionRequest(identifier, update, answers, _questions(call))
+
+
+def _options(options: Iterable[Mapping[str, Any]]) -> Iterator[PermissionOption]:
+    for option in options:
+        match option:
+            case {"optionId": str(identifier), "name": str(name), "kind": str(kind)}:
+                yield PermissionOption(identifier, name, kind)
+            case _:
+                pass

@@ -135,8 +135,6 @@ def as_line(value: object) -> int | None:
 
 Count = Annotated[int, Field(ge=0, le=MOST)]
 """A number of something."""
-Line = Annotated[int | None, BeforeValidator(as_line)]
-"""A line from 1; None where there is anything else."""
 Number = Annotated[float, BeforeValidator(_number)]
 """A number up to MOST; 0 where there is anything else."""
 Object = Annotated[dict[str, Any], BeforeValidator(as_object)]
@@ -145,10 +143,8 @@ Name = Annotated[str, BeforeValidator(_name)]
 """A name that a person sees, in a dialog too; empty where there is anything else."""
 Text = Annotated[str, BeforeValidator(as_text)]
 """A text; empty where there is anything else."""
-Short = Annotated[str, BeforeValidator(lambda value: value[:MOST_SHORT] if isinstance(value, str) else value)]
-"""A text that is shown on a line or in a list: its beginning."""
 ShortText = Annotated[str, BeforeValidator(lambda value: as_text(value)[:MOST_SHORT])]
-"""The same; empty where there is anything else."""
+"""A text that is shown on a line or in a list: its beginning; empty where there is anything else."""
 
 
 def several(model: type[M]) -> Callable[[object], tuple[M, ...]]:

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 from . import events
 from .events import MOST_TURNS, Earlier, Envelope, EventCursor, Oldest, Replay
 from .snapshot import (
-    Attachment,
     Choices,
     Command,
     ConnectionStatus,
@@ -22,7 +21,6 @@ from .snapshot import (
     Permission,
     Queued,
     Snapshot,
-    Speaker,
     Status,
     Task,
     Turn,
@@ -145,12 +143,6 @@ logger = logging.getLogger(__name__)
 LONGEST_NOTICE = 300
 """Characters of a message of its own that is shown as a line of the chat."""
 
-_SPEAKERS: Mapping[type[events.MessageChunk], Speaker] = {
-    events.UserMessageChunk: "user",
-    events.AgentMessageChunk: "answer",
-    events.AgentThoughtChunk: "thought",
-}
-
 
 class Reducer:
     """Applies events to the state of a conversation."""
@@ -180,34 +172,24 @@ class Reducer:
     # Messages
 
     def _chunk(self, envelope: Envelope, chunk: events.MessageChunk) -> None:
-        turn_for, parent, speaker = self._state.turn_for, chunk.parent, _SPEAKERS[type(chunk)]
+        turn_for = self._state.turn_for
         if chunk.usage:
             turn_for(envelope).has_used_model = True
-        match chunk.content:
-            case events.TextContent(text=text) if chunk.aside:
-                self._aside(envelope, speaker, text, chunk.aside, parent)
-            case events.TextContent(text=text):
-                if text:
-                    turn_for(envelope).say(speaker, text, parent, message="" if speaker == "user" else chunk.message)
-            case events.ResourceLink(uri=uri, name=name):
-                turn = turn_for(envelope)
-                if speaker == "user":
-                    # The person has mentioned it at this point of the text.
-                    turn.say(speaker, f"@{name}", parent)
-                turn.attach(speaker, Attachment(uri, name), parent)
-            case events.EmbeddedResource(uri=uri):
-                turn_for(envelope).attach(speaker, Attachment(uri, uri.rpartition("/")[2]), parent)
-            case events.OtherContent(kind=kind):
-                if speaker == "user":
-                    turn_for(envelope).attach(speaker, Attachment("", kind), parent)
-                else:
-                    turn_for(envelope).note(f"Unsupported: {kind} in the answer.")
+        if chunk.aside:
+            self._aside(envelope, chunk, chunk.aside)
+        elif chunk.text:
+            turn_for(envelope).say(chunk.speaker, chunk.text, chunk.parent, message=chunk.message)
+        if chunk.attachment:
+            turn_for(envelope).attach(chunk.speaker, chunk.attachment, chunk.parent)
+        if chunk.unshown:
+            turn_for(envelope).note(f"Unsupported: {chunk.unshown} in the answer.")
 
-    def _aside(self, envelope: Envelope, speaker: Speaker, text: str, aside: events.Aside, parent: str | None) -> None:
+    def _aside(self, envelope: Envelope, chunk: events.MessageChunk, aside: events.Aside) -> None:
         """A message of its own: a short one is a line of the chat's, without the raw ids of a task."""
-        if speaker != "answer" or aside.is_spoken or len(text) > LONGEST_NOTICE:
+        text = chunk.text
+        if chunk.speaker != "answer" or aside.is_spoken or len(text) > LONGEST_NOTICE:
             if text:
-                self._state.turn_for(envelope).say(speaker, text, parent, aside.name)
+                self._state.turn_for(envelope).say(chunk.speaker, text, chunk.parent, aside.name)
             return
         for identifier in aside.ids:
             text = re.sub(rf"\s*[(\[“\"'`#]*{re.escape(identifier)}[)\]”\"'`]*", "", text)
@@ -222,9 +204,6 @@ class Reducer:
             self._over(prompt)
         for message in injected.messages:
             self._state.turn_for(envelope).interject(message)
-
-    def _shell_output(self, envelope: Envelope, output: events.ShellOutput) -> None:
-        self._state.turn_for(envelope).say("shell", output.text)
 
     def _announced(self, envelope: Envelope, announcement: events.Announcement) -> None:
         self._state.turn_for(envelope).note(announcement.text, is_aside=announcement.is_aside)
@@ -345,8 +324,7 @@ class Reducer:
         """The event is for the connection, or of no interest."""
 
     _REDUCERS: ClassVar[Mapping[type[object], Callable[..., None]]] = {
-        **dict.fromkeys(_SPEAKERS, _chunk),
-        events.ShellOutput: _shell_output,
+        events.MessageChunk: _chunk,
         events.MessagesInjected: _injected,
         events.Announcement: _announced,
         events.Unsupported: _unsupported,

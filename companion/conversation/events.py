@@ -7,52 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from .forms import Form
-from .snapshot import Choices, Command, ContextWindow, Diff, Location, PermissionOption, Question, Queued, Step
+from .snapshot import (
+    Attachment,
+    Choices,
+    Command,
+    ContextWindow,
+    Cost,
+    Diff,
+    Location,
+    PermissionOption,
+    Question,
+    Queued,
+    Speaker,
+    Step,
+)
 
 # Messages
-
-
-@dataclass(frozen=True, slots=True)
-class TextContent:
-    """A piece of text."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceLink:
-    """A file or another resource by its name."""
-
-    uri: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddedResource:
-    """A resource with its text, for example the selection or an unsaved file."""
-
-    uri: str
-
-
-@dataclass(frozen=True, slots=True)
-class OtherContent:
-    """A picture, a sound or something newer."""
-
-    kind: str
-
-
-Content = TextContent | ResourceLink | EmbeddedResource | OtherContent
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """The tokens that one call of the model has used."""
-
-    read: int = 0
-    written: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,45 +44,24 @@ class Aside:
 
 @dataclass(frozen=True, slots=True)
 class MessageChunk:
-    """A piece of somebody's message."""
+    """A piece of somebody's message. The person may have asked in this client or in another."""
 
-    content: Content
+    speaker: Speaker
+    text: str = ""
+    attachment: Attachment | None = None
+    unshown: str = ""
+    """The kind of what can't be shown."""
     prompt: str = ""
     """The prompt that it belongs to, if the message itself says that."""
     record: str = ""
     """What the history on disk calls the message."""
     parent: str | None = None
     """The tool call of the sub-agent that says it."""
-    usage: Usage | None = None
+    usage: Cost | None = None
     """It ends a call of the model that has used this."""
     aside: Aside | None = None
     message: str = ""
     """The agent's id of the message; another one begins a paragraph of its own."""
-
-
-class UserMessageChunk(MessageChunk):
-    """What the person has asked, in this client or in another."""
-
-    __slots__ = ()
-
-
-class AgentMessageChunk(MessageChunk):
-    """A piece of the answer."""
-
-    __slots__ = ()
-
-
-class AgentThoughtChunk(MessageChunk):
-    """A piece of the model's thoughts."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ShellOutput:
-    """A command that the person has run through the agent, or what it prints."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,10 +288,7 @@ class StreamEnded:
 
 
 Event = (
-    UserMessageChunk
-    | AgentMessageChunk
-    | AgentThoughtChunk
-    | ShellOutput
+    MessageChunk
     | MessagesInjected
     | Announcement
     | Unsupported
@@ -366,6 +315,11 @@ Event = (
     | ResyncRequired
     | StreamEnded
 )
+
+
+def is_prompt(event: Event) -> TypeGuard[MessageChunk]:
+    """Whether an event is a piece of what the person has asked."""
+    return isinstance(event, MessageChunk) and event.speaker == "user"
 
 
 @dataclass(frozen=True, slots=True)

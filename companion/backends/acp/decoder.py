@@ -8,8 +8,8 @@ from typing import Annotated, Any, NamedTuple, cast
 from pydantic import BeforeValidator
 
 from ...conversation import events
-from ...conversation.snapshot import Step
-from ..updates import ContentBlock, decode_count, decode_update, plain_content
+from ...conversation.snapshot import Cost, Step
+from ..updates import RUNNING_TERMINALS, decode_count, decode_update, plain_content
 from ..wire import MOST_SHORT, Text, Wire, as_object, as_text, objects, one_line, read
 from . import extensions
 from .schema import OptionsUpdate, SessionSettings
@@ -40,7 +40,7 @@ class Plans:
             del self._told[next(iter(self._told))]
         # One that was written anew is told whole.
         more = text.removeprefix(told) if text.startswith(told) else f"\n\n{text}"
-        return events.AgentMessageChunk(events.TextContent(more), message=f"plan {identifier}")
+        return events.MessageChunk("answer", more, message=f"plan {identifier}")
 
 
 _COMPACTED = {
@@ -55,9 +55,6 @@ _COMPACTED = {
 class _Compaction(Wire):
     compaction_id: str
     status: Text = ""
-    summary: Annotated[tuple[ContentBlock, ...], BeforeValidator(objects)] = ()
-    content: Annotated[tuple[ContentBlock, ...], BeforeValidator(lambda value: objects([value]))] = ()
-    """What a piece of a summary adds to it."""
     error: Annotated[str, BeforeValidator(lambda value: one_line(as_text(value), MOST_SHORT))] = ""
 
 
@@ -75,16 +72,17 @@ class Compactions:
         if (found := read(_Compaction, update)) is None:
             return [events.Unsupported("a compaction that can't be read")]
         state, told = self._told.pop(found.compaction_id, ("", ""))
-        more = "".join(map(plain_content, found.content))
-        if found.summary:
-            whole = "\n".join(map(plain_content, found.summary))
+        content = as_object(update.get("content"))
+        more = plain_content(content) if content else ""
+        if summary := objects(update.get("summary")):
+            whole = "\n".join(map(plain_content, summary))
             more = whole.removeprefix(told) if whole.startswith(told) else f"\n\n{whole}"
         self._told[found.compaction_id] = found.status or state, told + more
         while len(self._told) > MAX_PLANS:
             del self._told[next(iter(self._told))]
         news: list[events.Event] = []
         if more:
-            news.append(events.AgentThoughtChunk(events.TextContent(more), message=f"compaction {found.compaction_id}"))
+            news.append(events.MessageChunk("thought", more, message=f"compaction {found.compaction_id}"))
         if found.status != state and (sentence := _COMPACTED.get(found.status)):
             because = f": {found.error}" if found.error else "."
             news.append(events.Announcement(sentence + because if found.status == "failed" else sentence))
@@ -114,9 +112,6 @@ def todo_list(call: Mapping[str, Any]) -> events.Plan | None:
 
 MAX_SHOWN = 20_000
 """Characters of a terminal's output that the chat shows, from its end."""
-
-RUNNING = "runningTerminals"
-"""What we add to a tool call: see `events.ToolCallUpdate`."""
 
 
 class Printed(NamedTuple):
@@ -173,7 +168,7 @@ def with_terminals(call: Mapping[str, Any], output: Output) -> Mapping[str, Any]
     """A tool call whose terminals are replaced by the text of their output."""
     content = call.get("content")
     if not (named := terminals(call)):
-        return {name: value for name, value in call.items() if name != RUNNING}
+        return {name: value for name, value in call.items() if name != RUNNING_TERMINALS}
     running = [name for name in named if (found := output(name)) and found.is_running]
     shown: list[Mapping[str, Any]] = []
     for part in objects(content):
@@ -183,15 +178,15 @@ def with_terminals(call: Mapping[str, Any], output: Output) -> Mapping[str, Any]
             is_cut = found.is_cut or len(found.text) > MAX_SHOWN
             words = f"…\n{found.text[-MAX_SHOWN:]}" if is_cut else found.text
             shown.append({"type": "content", "content": {"type": "text", "text": words}})
-    return {**call, "content": shown, RUNNING: running}
+    return {**call, "content": shown, RUNNING_TERMINALS: running}
 
 
 def decode_usage(usage: Mapping[str, Any]) -> events.Event | None:
     """The tokens of a turn, from the answer to its prompt; None if they aren't told."""
     total, read, written = (decode_count(usage.get(name)) for name in ("totalTokens", "inputTokens", "outputTokens"))
     # What was read from a cache is not among the input tokens of some agents.
-    used = events.Usage(max(read, total - written), written)
-    return events.AgentMessageChunk(events.TextContent(""), usage=used) if used.read or used.written else None
+    used = Cost(read=max(read, total - written), written=written)
+    return events.MessageChunk("answer", usage=used) if used.read or used.written else None
 
 
 def _plan(plan: object) -> events.Event:

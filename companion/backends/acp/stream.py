@@ -8,7 +8,7 @@ import secrets
 from collections import deque
 from collections.abc import AsyncGenerator
 
-from ...conversation.events import Envelope, Event, EventCursor, TurnCompleted, UserMessageChunk
+from ...conversation.events import Envelope, Event, EventCursor, TurnCompleted, is_prompt
 from .errors import AgentError
 
 OURS = "editor"
@@ -114,7 +114,7 @@ class Events:
         """Add an event where it belongs: to the turn that runs, or to the history that is loaded."""
         if running := self.turn:
             self._past = None
-            if isinstance(event, UserMessageChunk):
+            if is_prompt(event):
                 return  # an echo: the prompt is there already
             self.put(event, running)
             return
@@ -129,6 +129,6 @@ class Events:
     def _of_history(self, event: Event, last: Envelope | None) -> Envelope:
         """An event of a history. A prompt after anything else begins a turn."""
         prompt = last.prompt if last else None
-        if isinstance(event, UserMessageChunk) and not (last and isinstance(last.event, UserMessageChunk)):
+        if is_prompt(event) and not (last and is_prompt(last.event)):
             prompt = event.prompt or event.record or f"{self._session}-{next(self._numbers)}"
         return Envelope(event, None, prompt, OURS)

@@ -144,7 +144,7 @@ _EVENTS: Mapping[str, tuple[type[Wire], Callable[[Any], events.Event]]] = {
         lambda _: events.Announcement("The agent can't write this conversation to disk: it can't be resumed later."),
     ),
     "session_rewound": (_Rewound, lambda rewound: events.Rewound(rewound.target_turn_index)),
-    "user_shell_command": (_Command, lambda shell: events.ShellOutput(f"$ {shell.command}\n")),
+    "user_shell_command": (_Command, lambda shell: events.MessageChunk("shell", f"$ {shell.command}\n")),
     "user_shell_result": (_CommandEnded, _command_ended),
     "followup_suggestion": (_Suggestion, lambda suggested: events.Suggestion(suggested.suggestion)),
     "state_resync_required": (_Ended, lambda _: events.ResyncRequired()),
@@ -202,10 +202,7 @@ def decode(data: str | Mapping[str, Any]) -> Envelope:
     )
     if not isinstance(prompt, str):
         # A history from disk has it on the prompt itself; that of 0.21.2 has only the prompt's record id.
-        if isinstance(event, events.UserMessageChunk):
-            prompt = event.prompt or event.record or None
-        else:
-            prompt = about.get("promptId")
+        prompt = event.prompt or event.record or None if events.is_prompt(event) else about.get("promptId")
     return Envelope(
         event,
         number if type(number) is int else None,

@@ -54,12 +54,14 @@ def test_every_recorded_event_is_understood(line: str | dict[str, Any]):
 def test_the_recordings_hold_what_a_chat_is_made_of():
     seen = {type(decode(line).event) for line in [*SESSION, *DIED]}
     assert seen >= {
-        events.UserMessageChunk, events.AgentMessageChunk, events.AgentThoughtChunk, events.ToolCallUpdate,
-        events.UsageUpdate, events.AvailableCommandsUpdate, events.PermissionRequest, events.PermissionResolved,
+        events.MessageChunk, events.ToolCallUpdate, events.UsageUpdate, events.AvailableCommandsUpdate,
+        events.PermissionRequest, events.PermissionResolved,
         events.TurnCompleted, events.TurnFailed, events.CancelRequested, events.PromptQueued, events.PromptDequeued,
         events.CurrentModeUpdate, events.Announcement, events.SessionInfoUpdate, events.SessionClosed,
         events.SessionDied,
     }  # fmt: skip
+    said = {each.speaker for line in SESSION if isinstance(each := decode(line).event, events.MessageChunk)}
+    assert said == {"user", "answer", "thought"}
 
 
 def test_every_event_has_its_place_in_the_conversation():
@@ -72,8 +74,8 @@ def test_every_event_has_its_place_in_the_conversation():
         ("plan", {"entries": [{"content": "Do", "status": "pending", "priority": "medium"}]}, events.Plan),
         ("current_mode_update", {"currentModeId": "plan"}, events.CurrentModeUpdate),
         ("session_info_update", {"title": None}, events.SessionInfoUpdate),
-        ("shell_output", {"output": "x"}, events.ShellOutput),
-        ("agent_message_chunk", {"content": {"type": "image", "data": ""}}, events.AgentMessageChunk),
+        ("shell_output", {"output": "x"}, events.MessageChunk),
+        ("agent_message_chunk", {"content": {"type": "image", "data": ""}}, events.MessageChunk),
         ("tool_call_update", {"toolCallId": "1", "content": [{"type": "terminal"}]}, events.ToolCallUpdate),
         ("tool_call_update", {}, events.Unsupported),
         ("agent_message_chunk", {}, events.Unsupported),
@@ -82,6 +84,15 @@ def test_every_event_has_its_place_in_the_conversation():
 )
 def test_updates(kind: str, fields: dict[str, Any], model: type):
     assert type(update(kind, **fields)) is model
+
+
+def test_a_field_that_cannot_be_read_takes_nothing_else_with_it():
+    meta = {"promptId": 3, "usage": "many", "qwenDiscreteMessage": "x", "source": ["x"], "parentToolCallId": {}}
+    chunk = update("agent_message_chunk", content={"type": "text", "text": "Yes."}, _meta=meta, messageId=[])
+    assert chunk == events.MessageChunk("answer", "Yes.")
+    link = {"type": "resource_link", "uri": "file:///a/b.py", "name": 3}
+    call = update("tool_call", toolCallId=4, title=[], content=[{"type": "content", "content": link}], locations="x")
+    assert call == events.ToolCallUpdate("4", content=events.ToolCallContent("file:///a/b.py", ()))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +106,7 @@ def test_updates(kind: str, fields: dict[str, Any], model: type):
         ("session_rewound", {"targetTurnIndex": 1}, events.Rewound),
         ("session_recording_degraded", {}, events.Announcement),
         ("mid_turn_message_injected", {"messages": ["a", 1]}, events.MessagesInjected),
-        ("user_shell_command", {"command": "ls"}, events.ShellOutput),
+        ("user_shell_command", {"command": "ls"}, events.MessageChunk),
         ("user_shell_result", {"exitCode": 1}, events.Announcement),
         ("followup_suggestion", {"suggestion": "Go on"}, events.Suggestion),
         ("mcp_server_added", {}, events.Ignored),
@@ -174,7 +185,7 @@ def test_an_event_that_raises_is_said_and_stops_nothing(monkeypatch: pytest.Monk
         conversation.apply(events.Envelope(events.ToolCallUpdate("t"), 1, "p"))
         broken.setattr(decoder, "decode_update", fails)
         assert isinstance(update("plan"), events.Unsupported)
-    conversation.apply(events.Envelope(events.AgentMessageChunk(events.TextContent("The end.")), 2, "p"))
+    conversation.apply(events.Envelope(events.MessageChunk("answer", "The end."), 2, "p"))
     told = [item.text for item in conversation.turns[0].items if isinstance(item, ChatNotice | Message)]
     assert told == ["Unsupported: an event that could not be shown.", "The end."]
 
