@@ -85,36 +85,42 @@ def _listed(value: object) -> list[dict[str, Any]] | None:
 def _tool_call(call: Mapping[str, Any]) -> events.ToolCallUpdate | None:
     if (identifier := as_id(call.get("toolCallId"))) is None:
         return None
-    meta, content, places = as_object(call.get("_meta")), _listed(call.get("content")), _listed(call.get("locations"))
-    running = call.get(RUNNING_TERMINALS)
-    return events.ToolCallUpdate(
-        identifier,
-        as_text(call.get("name"))[:MOST_SHORT] or as_text(meta.get("toolName")),
-        as_text(call.get("title")),
-        as_text(call.get("kind")),
-        as_text(call.get("status")),
-        None if content is None else _shown(content),
-        None if places is None else tuple(_located(places)),
-        _arguments(call.get("rawInput")),
-        shallow(call.get("rawOutput")),
-        as_id(meta.get("parentToolCallId")),
-        None if running is None else texts(running),
-    )
+    meta = as_object(call.get("_meta"))
+    told: dict[str, Any] = {
+        "name": as_text(call.get("name"))[:MOST_SHORT] or as_text(meta.get("toolName")),
+        "title": as_text(call.get("title")),
+        "kind": as_text(call.get("kind")),
+        "status": as_text(call.get("status")),
+        # The first event of a call has an empty input: its arguments come later.
+        "input": _arguments(call.get("rawInput")),
+        "parent": as_id(meta.get("parentToolCallId")),
+    }
+    changes = {name: value for name, value in told.items() if value}
+    if (content := _listed(call.get("content"))) is not None:
+        changes["text"], changes["diffs"] = _shown(content)
+    if (places := _listed(call.get("locations"))) is not None:
+        changes["locations"] = tuple(_located(places))
+    if (output := shallow(call.get("rawOutput"))) is not None:
+        changes["output"] = output
+    if (running := call.get(RUNNING_TERMINALS)) is not None:
+        changes["terminals"] = texts(running)
+    return events.ToolCallUpdate(identifier, changes)
 
 
-def _shown(content: Iterable[Mapping[str, Any]]) -> events.ToolCallContent:
-    texts: list[str] = []
+def _shown(content: Iterable[Mapping[str, Any]]) -> tuple[str, tuple[Diff, ...]]:
+    """What a tool call shows."""
+    said: list[str] = []
     diffs: list[Diff] = []
     for part in content:
         match part:
             case {"type": "content", "content": {**block}}:
-                texts.append(plain_content(block))
+                said.append(plain_content(block))
             case {"type": "diff", "path": str(path), "newText": str(new)}:
                 # `isPart` is our own addition.
                 diffs.append(Diff(path, as_text(part.get("oldText")), new, part.get("isPart") is True))
             case _:
-                texts.append(f"Unsupported: {_kind(part)}.")
-    return events.ToolCallContent("\n".join(texts), tuple(diffs))
+                said.append(f"Unsupported: {_kind(part)}.")
+    return "\n".join(said), tuple(diffs)
 
 
 def _located(places: Iterable[Mapping[str, Any]]) -> Iterator[Location]:

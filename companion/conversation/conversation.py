@@ -71,7 +71,7 @@ class State:
             # What comes without a prompt never ends.
             state = "running" if envelope.prompt else "done"
             client = envelope.client and sys.intern(envelope.client)
-            turn = self.turns[key] = TurnBuilder(key, client, state, began=envelope.time)
+            turn = self.turns[key] = TurnBuilder(Turn(key, state, (), client, began=envelope.time))
             self.set(suggestion="")
         self.touch(turn)
         return turn
@@ -83,7 +83,7 @@ class State:
     def end(self, turn: TurnBuilder, *end: Any) -> None:
         """End a turn (see `TurnBuilder.end`), and cancel what it asks."""
         turn.end(*end)
-        for permission in [each for each in self.permissions.values() if each.turn == turn.key]:
+        for permission in [each for each in self.permissions.values() if each.turn == turn.head.key]:
             self.answer(permission.id, is_selected=False)
         self.touch(turn)
 
@@ -113,7 +113,7 @@ class State:
 
     def touch(self, turn: TurnBuilder) -> None:
         """A turn has changed."""
-        self.dirty[turn.key] = None
+        self.dirty[turn.head.key] = None
         self.mark_changed()
 
     def show(self, hidden: int) -> None:
@@ -155,7 +155,7 @@ class Reducer:
     def apply(self, envelope: Envelope) -> None:
         """Apply an event."""
         event, turns, key = envelope.event, self._state.turns, self._state.key_for(envelope)
-        was_over = (turn := turns.get(key)) is not None and turn.state != "running"
+        was_over = (turn := turns.get(key)) is not None and turn.head.state != "running"
         try:
             self._REDUCERS[type(event)](self, envelope, event)
             if not was_over and (turn := turns.get(key)):
@@ -218,7 +218,7 @@ class Reducer:
 
     def _tool(self, envelope: Envelope, update: events.ToolCallUpdate) -> None:
         turn = self._state.turn_for(envelope)
-        if not (update.title or turn.has(update.id)):
+        if not ("title" in update.changes or turn.has(update.id)):
             # A command in the background, or a sub-agent, may go on after the turn that has begun it.
             turn = next((each for each in reversed(self._state.turns.values()) if each.has(update.id)), turn)
             self._state.touch(turn)
@@ -252,8 +252,8 @@ class Reducer:
 
     def _cancel_requested(self, envelope: Envelope, _: events.CancelRequested) -> None:
         turn = self._state.turns.get(envelope.prompt or "")
-        if turn and turn.state == "running":
-            turn.cancelling = True
+        if turn and turn.head.state == "running":
+            turn.head = replace(turn.head, cancelling=True)
             self._state.touch(turn)
 
     def _queued(self, envelope: Envelope, queued: events.PromptQueued) -> None:
@@ -310,7 +310,7 @@ class Reducer:
     def _rewound(self, _: Envelope, rewound: events.Rewound) -> None:
         """Drop the prompt that the conversation was rewound to, and what comes after it."""
         state = self._state
-        asked = [turn.key for turn in state.turns.values() if turn.asks_model]
+        asked = [key for key, turn in state.turns.items() if turn.asks_model]
         if not asked:
             return
         state.drop_from(asked[min(rewound.index, len(asked) - 1)])
@@ -391,9 +391,9 @@ class Conversation:
             self._state.status,
             queue=tuple(self._state.queue.values()),
             permissions=tuple(self._state.permissions.values()),
-            running=next((turn.key for turn in shown if turn.state == "running"), None),
-            last=last.state if last else None,
-            changed=len(changed_files([last.show()])) if last and last.state != "running" else 0,
+            running=next((turn.head.key for turn in shown if turn.head.state == "running"), None),
+            last=last.head.state if last else None,
+            changed=len(changed_files([last.show()])) if last and last.head.state != "running" else 0,
             has_earlier=bool(self._state.hidden or self._before or self._has_more),
         )
 
@@ -406,7 +406,7 @@ class Conversation:
     def prompts(self) -> list[Queued]:
         """All prompts that have a turn or wait for it, the oldest first, with the texts that they begin with."""
         return [
-            *(Queued(turn.key, turn.asked, turn.client) for turn in self._state.turns.values()),
+            *(Queued(turn.head.key, turn.asked, turn.head.client) for turn in self._state.turns.values()),
             *self._state.queue.values(),
         ]
 
@@ -444,7 +444,7 @@ class Conversation:
     def oldest(self) -> Oldest:
         """The oldest turn, for the question what came before it."""
         turn = next(iter(self._state.turns.values()), None)
-        return Oldest(turn.key, turn.record) if turn else Oldest("", "")
+        return Oldest(turn.head.key, turn.record) if turn else Oldest("", "")
 
     def hide_earlier(self, most: int = MOST_TURNS, least: int = MOST_TURNS) -> None:
         """Show only the last `least` turns if more than `most` are shown."""
@@ -475,7 +475,7 @@ class Conversation:
             # The page before began in the middle of a turn.
             del self._state.turns[first]
             torn.join(rest)
-            turns[torn.key] = torn
+            turns[torn.head.key] = torn
         self._state.turns = turns | self._state.turns
         self._state.hidden += len(self._state.turns) - count if self._state.hidden else 0
         self._state.dirty.update(dict.fromkeys(turns))
@@ -586,7 +586,7 @@ class Conversation:
 
     def restore(self, turns: Iterable[Turn], status: Status) -> None:
         """Take what another instance has shown. What was asked is asked again by whoever has asked it."""
-        self._state.turns = {turn.key: TurnBuilder.of(turn) for turn in turns}
+        self._state.turns = {turn.key: TurnBuilder(turn) for turn in turns}
         self._state.queue = {queued.id: queued for queued in status.queue}
         empty = Status()
         self._state.status = replace(
@@ -610,7 +610,7 @@ class Conversation:
     def interrupt(self) -> None:
         """End what runs, because the session is over. A rebuild comes before any other event."""
         for turn in self._state.turns.values():
-            if turn.state == "running":
+            if turn.head.state == "running":
                 self._state.end(turn, "interrupted")
 
     def _end_as_seen(self, before: dict[str, TurnBuilder], *, is_running: bool) -> None:
@@ -619,21 +619,23 @@ class Conversation:
         What was seen of the last turn stays if the agent was killed before it wrote that to disk.
         """
         last, latest = self._state.last, next(reversed(before.values()), None)
-        is_known = latest is None or latest.key in self._state.turns
+        is_known = latest is None or latest.head.key in self._state.turns
         for turn in self._state.turns.values():
-            seen = before.get(turn.key)
+            seen = before.get(turn.head.key)
             # The history of 0.21.2 on disk has other keys than the events.
             if not seen and turn is last and latest and not is_known and latest.asked == turn.asked:
                 seen, is_known = latest, True
-            if turn.state != "running" or (is_running and turn is last):
+            if turn.head.state != "running" or (is_running and turn is last):
                 continue
-            if seen and (turn is last or seen.state != "running") and seen.state in _UNFINISHED:
+            if seen and (turn is last or seen.head.state != "running") and seen.head.state in _UNFINISHED:
                 turn.restore(seen)
-            if seen and seen.state != "running":
-                self._state.end(turn, seen.state, seen.stop_reason, seen.error)
+            if seen and seen.head.state != "running":
+                self._state.end(turn, seen.head.state, seen.head.stop_reason, seen.head.error)
             else:
                 # A turn that was running has no end.
                 self._state.end(turn, "interrupted" if seen and turn is last else "done")
-        if latest and not is_known and latest.asked and latest.state in _UNFINISHED:
-            self._state.turns[latest.key] = latest
-            self._state.end(latest, "interrupted" if latest.state == "running" else latest.state, "", latest.error)
+        if latest and not is_known and latest.asked and latest.head.state in _UNFINISHED:
+            self._state.turns[latest.head.key] = latest
+            self._state.end(
+                latest, "interrupted" if latest.head.state == "running" else latest.head.state, "", latest.head.error
+            )

@@ -16,8 +16,6 @@ from .snapshot import (
     Command,
     ContextWindow,
     Cost,
-    Diff,
-    Location,
     PermissionOption,
     Question,
     Queued,
@@ -101,29 +99,12 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallContent:
-    """What a tool call shows."""
-
-    text: str
-    diffs: tuple[Diff, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ToolCallUpdate:
-    """A tool call, or what has changed about it. A field that is empty or None says nothing; see `snapshot.Tool`."""
+    """A tool call, or what has changed about it."""
 
     id: str
-    name: str = ""
-    title: str = ""
-    kind: str = ""
-    status: str = ""
-    content: ToolCallContent | None = None
-    locations: tuple[Location, ...] | None = None
-    input: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """The arguments as the model gave them."""
-    output: Any = None
-    parent: str | None = None
-    terminals: tuple[str, ...] | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Fields of `snapshot.Tool`. One that isn't there stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)

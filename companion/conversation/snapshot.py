@@ -79,6 +79,8 @@ class Message:
     """The tool call of the sub-agent that says it; None for the main agent."""
     is_aside: bool = False
     """Whether it came in the middle of another message, which continues before it."""
+    name: str = field(default="", compare=False)
+    """What its pieces are found by: the agent's id of it, or what an aside is about."""
 
 
 @dataclass(frozen=True, slots=True)

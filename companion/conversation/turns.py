@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any, Literal, cast
 
@@ -12,7 +12,6 @@ from . import events
 from .snapshot import (
     Attachment,
     ChatNotice,
-    Cost,
     Diff,
     Item,
     Message,
@@ -24,138 +23,82 @@ from .snapshot import (
 )
 
 
-@dataclass(slots=True)
-class _Said:
-    """A message that grows. Its text is joined only for a snapshot."""
-
-    speaker: Speaker
-    parent: str | None
-    pieces: list[str] = field(default_factory=list[str])
-    attachments: tuple[Attachment, ...] = ()
-    aside: str = ""
-    """The name of a message of its own, which other pieces don't belong to."""
-    shown: Message | None = None
-    message: str = ""
-    """The agent's id of the message, if it has said one."""
-
-    def show(self) -> Message:
-        if self.shown is None:
-            text = "".join(self.pieces)
-            self.pieces = [text]
-            self.shown = Message(self.speaker, text, self.attachments, self.parent, bool(self.aside))
-        return self.shown
-
-
-@dataclass(slots=True)
 class TurnBuilder:
-    """A prompt and what comes of it."""
+    """A prompt and what comes of it: a turn that goes on. Its messages are put together only for a snapshot."""
 
-    key: str
-    client: str | None
-    state: TurnState = "running"
-    stop_reason: str = ""
-    error: str = ""
-    cancelling: bool = False
-    record: str = ""
-    """What the history on disk calls its beginning; empty if that isn't known."""
-    cost: Cost = field(default_factory=Cost)
-    began: float | None = None
-    """When its first event came, in seconds since 1970 by the agent's clock."""
-    has_used_model: bool = False
-    """Whether the model is known to have been asked."""
-    _items: list[_Said | ChatNotice | str] = field(default_factory=list["_Said | ChatNotice | str"])
-    """A text is the id of a tool call."""
-    _tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
-
-    @classmethod
-    def of(cls, turn: Turn) -> TurnBuilder:
-        """A turn that goes on. Its open questions are left out: whoever has asked asks again."""
-        builder = cls(
-            turn.key,
-            turn.client,
-            turn.state,
-            turn.stop_reason,
-            turn.error,
-            turn.cancelling,
-            cost=turn.cost,
-            began=turn.began,
-            has_used_model=turn.asks_model,
-        )
+    def __init__(self, turn: Turn) -> None:
+        """Questions that are open are left out: whoever has asked asks again."""
+        self.head = replace(turn, items=())
+        """The turn without its items."""
+        self.record = ""
+        """What the history on disk calls its beginning; empty if that isn't known."""
+        self.has_used_model = turn.asks_model
+        """Whether the model is known to have been asked."""
+        self._items: list[Item] = []
+        self._more: dict[int, list[str]] = {}
+        """What messages have got since they were last shown, by their places."""
+        self._places: dict[str, int] = {}
+        """Where the tool calls are, by their ids."""
         for item in turn.items:
-            match item:
-                case Message():
-                    aside = "aside" if item.is_aside else ""
-                    builder._items.append(_Said(item.speaker, item.parent, [item.text], item.attachments, aside))
-                case Tool():
-                    answered = tuple(asked for asked in item.permissions if asked.state != "open")
-                    builder._items.append(item.id)
-                    builder._tools[item.id] = replace(item, permissions=answered)
-                case ChatNotice():
-                    builder._items.append(item)
-        return builder
+            if isinstance(item, Tool):
+                answered = tuple(asked for asked in item.permissions if asked.state != "open")
+                self._set_tool(replace(item, permissions=answered))
+            else:
+                self._items.append(item)
 
     def show(self) -> Turn:
         """The turn as it is now."""
-        items: list[Item] = []
-        for item in self._items:
-            match item:
-                case _Said():
-                    items.append(item.show())
-                case str():
-                    items.append(self._tools[item])
-                case ChatNotice():
-                    items.append(item)
-        return Turn(
-            self.key,
-            self.state,
-            tuple(items),
-            self.client,
-            self.stop_reason,
-            self.error,
-            self.cancelling,
-            self.cost,
-            self.began,
-            self.asks_model,
-        )
+        for at, pieces in self._more.items():
+            message = cast("Message", self._items[at])
+            self._items[at] = replace(message, text="".join((message.text, *pieces)))
+        self._more.clear()
+        return replace(self.head, items=tuple(self._items), asks_model=self.asks_model)
 
     @property
     def asked(self) -> str:
         """The text that the turn began with; empty if there was no prompt."""
         first = self._items[0] if self._items else None
-        return first.show().text if isinstance(first, _Said) and first.speaker == "user" and not first.aside else ""
+        if not isinstance(first, Message) or first.speaker != "user" or first.is_aside:
+            return ""
+        return "".join((first.text, *self._more.get(0, ())))
 
     @property
     def asks_model(self) -> bool:
         """Whether its prompt is one for the model, which the agent counts; not a command that the agent does itself."""
-        is_command = self.asked.startswith("/") and not self._tools
-        return bool(self.asked) and (self.has_used_model or not is_command)
+        asked = self.asked
+        is_command = asked.startswith("/") and not self._places
+        return bool(asked) and (self.has_used_model or not is_command)
 
     def restore(self, seen: TurnBuilder) -> None:
         """Take the items of the same turn as it was seen, if there are more of them."""
         if seen.size > self.size:
-            self._items, self._tools = seen._items, seen._tools
+            self._items, self._more, self._places = seen._items, seen._more, seen._places
 
     def account(self, at: float | None, chunk: events.MessageChunk | None) -> None:
         """Take note of when an event was sent, in seconds since 1970, and of what a call of the model has used."""
+        cost, began = self.head.cost, self.head.began
         if chunk and chunk.record and not self.record:
             self.record = chunk.record
         if chunk and (usage := chunk.usage):
-            cost = self.cost
-            self.cost = replace(cost, read=cost.read + usage.read, written=cost.written + usage.written)
-        if at is not None and self.began is not None:
-            self.cost = replace(self.cost, seconds=max(self.cost.seconds, at - self.began))
+            cost = replace(cost, read=cost.read + usage.read, written=cost.written + usage.written)
+        if at is not None and began is not None:
+            cost = replace(cost, seconds=max(cost.seconds, at - began))
+        self.head = replace(self.head, cost=cost)
 
     def join(self, rest: TurnBuilder) -> None:
         """Add the rest of the turn, which was read before its beginning."""
-        self._items += [item for item in rest._items if not (isinstance(item, str) and item in self._tools)]
-        self._tools |= rest._tools
-        self.end(rest.state, rest.stop_reason, rest.error)
+        for item in rest.show().items:
+            if isinstance(item, Tool):
+                self._set_tool(item)
+            else:
+                self._items.append(item)
+        self.end(rest.head.state, rest.head.stop_reason, rest.head.error)
 
     @property
     def size(self) -> int:
         """How much was said and done, as a measure to compare with."""
-        said = (item.show() for item in self._items if isinstance(item, _Said))
-        return sum(len(message.text) for message in said) + len(self._tools)
+        said = (len(item.text) for item in self.show().items if isinstance(item, Message))
+        return sum(said) + len(self._places)
 
     def note(self, text: str, *, is_aside: bool = False) -> None:
         """Add a line of the chat's own."""
@@ -167,56 +110,49 @@ class TurnBuilder:
         An `aside` is the name of a message of its own, which doesn't break the one that streams. Another `message`, an
         id, is another message.
         """
-        said = self._said(speaker, parent, aside, message)
-        said.pieces.append(text)
-        said.shown = None
+        self._more.setdefault(self._message(speaker, parent, aside, message), []).append(text)
 
     def interject(self, text: str) -> None:
         """Add what the person has sent into the turn: a message of its own, even right after the prompt."""
-        self._items.append(_Said("user", None, [text]))
+        self._items.append(Message("user", text))
 
     def attach(self, speaker: Speaker, attachment: Attachment, parent: str | None = None) -> None:
         """Add an attachment to what a speaker says."""
-        said = self._said(speaker, parent)
-        said.attachments += (attachment,)
-        said.shown = None
+        at = self._message(speaker, parent)
+        message = cast("Message", self._items[at])
+        self._items[at] = replace(message, attachments=(*message.attachments, attachment))
 
     def has(self, call: str) -> bool:
         """Whether a tool call was made in it."""
-        return call in self._tools
+        return call in self._places
 
-    def tool(self, update: events.ToolCallUpdate) -> None:
-        """Apply an update of a tool call."""
-        tool = self._tools.get(update.id)
-        if tool is None:
-            tool = Tool(update.id, "", "", "other", "pending")
-            self._items.append(tool.id)
-        self._tools[tool.id] = _merged(tool, update)
+    def tool(self, update: events.ToolCallUpdate) -> Tool:
+        """Apply an update of a tool call. Returns the call as it is then."""
+        return self._set_tool(replace(self._tool(update.id), **update.changes))
 
     def ask(self, request: events.PermissionRequest) -> Permission:
         """Make a tool call wait for an answer."""
-        call = request.tool_call
-        before = self._tools.get(call.id)
-        if before and before.status in {"completed", "failed"}:
+        call, told = request.tool_call, request.tool_call.changes
+        if self._tool(call.id).status in {"completed", "failed"}:
             # A history has what came of a call before the question whether it may be made.
-            call = replace(call, status="", content=None, output=None)
-        self.tool(call)
-        tool = self._tools[call.id]
+            kept = told.keys() - {"status", "text", "diffs", "output"}
+            call = replace(call, changes={name: told[name] for name in kept})
+        tool = self.tool(call)
         permission = Permission(
             request.id,
-            self.key,
+            self.head.key,
             tool.id,
             request.title or tool.title,
             tool.kind,
             request.options,
             request.questions,
-            request.tool_call.content.diffs if request.tool_call.content else (),
+            told.get("diffs", ()),
             {} if request.form else tool.input,
             form=request.form,
-            text=request.tool_call.content.text if request.tool_call.content else "",
+            text=told.get("text", ""),
         )
         asked = tuple(each for each in tool.permissions if each.id != permission.id)
-        self._tools[tool.id] = replace(tool, permissions=(*asked, permission))
+        self._set_tool(replace(tool, permissions=(*asked, permission)))
         return permission
 
     def answer(
@@ -226,46 +162,47 @@ class TurnBuilder:
         state: Literal["selected", "cancelled"] = "selected" if is_selected else "cancelled"
         chosen = next((each for each in permission.options if each.id == option), None)
         answered = replace(permission, state=state, chosen=chosen, voter=voter)
-        tool = self._tools[permission.tool]
+        if not self.has(permission.tool):
+            return  # what was seen of the turn has taken the place of what was asked in it
+        tool = self._tool(permission.tool)
         permissions = tuple(answered if each.id == permission.id else each for each in tool.permissions)
-        self._tools[tool.id] = replace(tool, permissions=permissions)
+        self._set_tool(replace(tool, permissions=permissions))
 
     def end(self, state: TurnState, stop_reason: str = "", error: str = "") -> None:
         """The turn is over."""
-        self.state, self.stop_reason, self.error, self.cancelling = state, sys.intern(stop_reason), error, False
+        self.head = replace(self.head, state=state, stop_reason=sys.intern(stop_reason), error=error, cancelling=False)
 
-    def _said(self, speaker: Speaker, parent: str | None, aside: str = "", message: str = "") -> _Said:
-        for item in reversed(self._items):
-            if isinstance(item, _Said) and (item.speaker, item.parent, item.aside) == (speaker, parent, aside):
-                if message and item.message != message:
+    def _tool(self, call: str) -> Tool:
+        """The tool call with an id; a new one if there is none yet."""
+        at = self._places.get(call)
+        return Tool(call, "", "", "other", "pending") if at is None else cast("Tool", self._items[at])
+
+    def _set_tool(self, tool: Tool) -> Tool:
+        if (at := self._places.get(tool.id)) is None:
+            self._places[tool.id] = len(self._items)
+            self._items.append(tool)
+        else:
+            self._items[at] = tool
+        return tool
+
+    def _message(self, speaker: Speaker, parent: str | None, aside: str = "", message: str = "") -> int:
+        """The place of the message that a piece belongs to, which is begun if there is none."""
+        name = aside or message
+        for at in reversed(range(len(self._items))):
+            item = self._items[at]
+            if isinstance(item, Message) and (item.speaker, item.parent, item.is_aside) == (
+                speaker,
+                parent,
+                bool(aside),
+            ):
+                if item.name == name or not name:
+                    return at
+                if not aside:
                     break
-                return item
-            is_aside = (isinstance(item, _Said) and item.aside) or (isinstance(item, ChatNotice) and item.is_aside)
-            if not is_aside:
+            if isinstance(item, Tool) or not item.is_aside:
                 break
-        said = _Said(speaker, parent, aside=aside, message=message)
-        self._items.append(said)
-        return said
-
-
-def _merged(tool: Tool, update: events.ToolCallUpdate) -> Tool:
-    """A tool call with an update applied."""
-    content = update.content
-    return replace(
-        tool,
-        name=update.name or tool.name,
-        title=update.title or tool.title,
-        kind=update.kind or tool.kind,
-        status=update.status or tool.status,
-        text=tool.text if content is None else content.text,
-        diffs=tool.diffs if content is None else content.diffs,
-        locations=tool.locations if update.locations is None else update.locations,
-        # The first event of a call has an empty input: its arguments come later.
-        input=update.input or tool.input,
-        output=tool.output if update.output is None else update.output,
-        parent=update.parent or tool.parent,
-        terminals=tool.terminals if update.terminals is None else update.terminals,
-    )
+        self._items.append(Message(speaker, "", parent=parent, is_aside=bool(aside), name=name))
+        return len(self._items) - 1
 
 
 @dataclass(frozen=True, slots=True)

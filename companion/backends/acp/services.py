@@ -79,13 +79,13 @@ class Questions:
         title = elicitation.message or "The agent asks you"
         call = events.ToolCallUpdate(elicitation.tool_call or number)
         if not knows_call:
-            call = events.ToolCallUpdate(call.id, title=title, kind="other", status="pending")
+            call = events.ToolCallUpdate(call.id, {"title": title, "kind": "other", "status": "pending"})
         request = events.PermissionRequest(number, call, elicitation.options, form=elicitation.form, title=title)
         try:
             option, values = await self._answer(request, _Asked(elicitation=elicitation))
         finally:
             if not knows_call:
-                self._publish(events.ToolCallUpdate(call.id, status="completed"))
+                self._publish(events.ToolCallUpdate(call.id, {"status": "completed"}))
         if option == ACCEPT and elicitation.form.page:
             self._pages[elicitation.id] = title
         return encode_answer(elicitation, option, values)

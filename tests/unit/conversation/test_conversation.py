@@ -103,6 +103,22 @@ def test_the_recorded_session():
     assert len(status.commands) == 3
 
 
+def test_what_was_seen_of_a_turn_takes_the_place_of_what_a_history_has_asked_in_it():
+    conversation = told([say("Do it", kind="user_message_chunk"), say("A long answer.")])
+    conversation.interrupt()
+    conversation.rebuild(Replay((say("Do it", kind="user_message_chunk"), request()), EventCursor("f", 0)))
+    assert texts(conversation.turns[0]) == [("user", "Do it"), ("answer", "A long answer.")]
+    assert not conversation.status.permissions
+
+
+def test_a_message_goes_on_after_a_reload():
+    before = told([say("Of ", messageId="m"), say("Another. ", messageId="n"), say("More", messageId="n")])
+    after = Conversation()
+    after.restore(before.turns, before.status)
+    assert after.apply(say(" words.", messageId="n"))
+    assert texts(after.turns[0]) == [("answer", "Of "), ("answer", "Another. More words.")]
+
+
 @given(st.lists(st.tuples(st.integers(0, len(NUMBERED)), st.integers(0, len(NUMBERED)))))
 def test_any_cut_and_replay_gives_the_same_conversation(cuts: list[tuple[int, int]]):
     # What has no id is about the stream, and sent anew for each.

@@ -47,7 +47,7 @@ def test_the_questions_among_the_arguments_of_any_tool_are_its_own(questions: ob
     call = {"toolCallId": "t", "title": "Ask the database", "rawInput": {"questions": questions}}
     request = decode_permission("1", call, OPTIONS)
     assert isinstance(request, PermissionRequest)
-    assert (request.questions, request.tool_call.input) == ((), {"questions": questions})
+    assert (request.questions, request.tool_call.changes["input"]) == ((), {"questions": questions})
     assert [option.id for option in request.options] == ["yes"]
 
 

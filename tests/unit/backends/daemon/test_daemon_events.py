@@ -92,7 +92,7 @@ def test_a_field_that_cannot_be_read_takes_nothing_else_with_it():
     assert chunk == events.MessageChunk("answer", "Yes.")
     link = {"type": "resource_link", "uri": "file:///a/b.py", "name": 3}
     call = update("tool_call", toolCallId=4, title=[], content=[{"type": "content", "content": link}], locations="x")
-    assert call == events.ToolCallUpdate("4", content=events.ToolCallContent("file:///a/b.py", ()))
+    assert call == events.ToolCallUpdate("4", {"text": "file:///a/b.py", "diffs": ()})
 
 
 @pytest.mark.parametrize(
