@@ -262,7 +262,7 @@ class ChatTasks:
         chat = self._registry[chat_id]
         client, session, _ = await self._registry.reached(chat_id)
         stopped = await client.stop_task(session, task)
-        chat.connection.conversation.set_tasks(await client.tasks(session))
+        chat.connection.conversation.set(tasks=await client.tasks(session))
         return f"{task.title} is stopped." if stopped else f"{task.title} has ended already."
 
     def stop_terminals(self, chat_id: ChatId, terminals: Sequence[str]) -> None:

@@ -87,7 +87,7 @@ async def read(
         if client.can("queries") and not conversation.status.commands:
             # A list that comes while the agent makes its history is in neither the history nor the events.
             with contextlib.suppress(ChatError):
-                conversation.set_commands(await client.commands(attachment.session))
+                conversation.set(commands=await client.commands(attachment.session))
     session = attachment.session
     async with client.events(session, conversation.cursor) as stream:
         if not conversation.begin(stream.epoch):
@@ -97,7 +97,7 @@ async def read(
             conversation.set_choices(choices)
             if client.forgets_options:
                 await _choose_again(client, session, was, chosen, choices, conversation)
-        conversation.set_lacks(client.lacks)
+        conversation.set(lacks=client.lacks)
         conversation.set_connection(ConnectionStatus("live"))
         await _follow(client, session, stream, conversation, backoff, chosen)
     raise StreamLostError("The daemon has ended the stream of events.")
@@ -228,7 +228,7 @@ async def _watch(client: Agent, session: AgentSession, conversation: Conversatio
     while True:
         news.clear()
         with contextlib.suppress(ChatError):
-            conversation.set_tasks(await client.tasks(session))
+            conversation.set(tasks=await client.tasks(session))
         runs = any(task.is_running for task in conversation.status.tasks)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TASKS_STEP if runs else None):
@@ -247,7 +247,7 @@ async def _measure(client: Agent, session: AgentSession, conversation: Conversat
     """Ask how full the context window is; the history doesn't tell."""
     with contextlib.suppress(ChatError):
         if window := await client.context_window(session):
-            conversation.set_context_window(window)
+            conversation.set(window=window)
 
 
 def _check_stream(event: events.Event, session: AgentSession) -> None:

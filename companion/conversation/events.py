@@ -1,4 +1,4 @@
-"""What an agent says, as events that name no transport. Decoders make them; the reducer applies them.
+"""What an agent says, as events that name no transport. Decoders make them; the conversation applies them.
 
 The names are those of the Agent Client Protocol where it has one. Standard library alone.
 """

@@ -83,7 +83,8 @@ class TurnBuilder:
             cost = replace(cost, read=cost.read + usage.read, written=cost.written + usage.written)
         if at is not None and began is not None:
             cost = replace(cost, seconds=max(cost.seconds, at - began))
-        self.head = replace(self.head, cost=cost)
+        if cost is not self.head.cost:
+            self.head = replace(self.head, cost=cost)
 
     def join(self, rest: TurnBuilder) -> None:
         """Add the rest of the turn, which was read before its beginning."""

@@ -279,7 +279,7 @@ async def _settled(room: Room, daemon: DayDaemon, number: int) -> None:
         chat = room.chats._registry[CHAT]
         if len(daemon.transcript) <= number or chat.status.connection.state != "live":
             return False
-        last = next((turn.show() for turn in reversed(chat.connection.conversation._state.turns.values())), None)
+        last = next((turn.show() for turn in reversed(chat.connection.conversation._turns.values())), None)
         is_last = last is not None and _said(last, "user") == f"Prompt {number}" and last.state != "running"
         return is_last and not chat.outbox.unsent and _is_shown(room, f"Prompt {number} has")
 
@@ -296,7 +296,7 @@ async def _finish(room: Room, daemon: DayDaemon, found: Day) -> None:
     found.expected = [(each.text, each.answer, each.is_over) for each in daemon.transcript]
     found.returned = len(room.editor.returned)
     status = chat.status
-    shown = chat.connection.conversation.turns[chat.connection.conversation._state.hidden :]
+    shown = chat.connection.conversation.turns[chat.connection.conversation._hidden :]
     transcript = Transcript()
     transcript.own_clients = {"c"}
     render: Render = room.render

@@ -124,8 +124,8 @@ def test_a_look_costs_nothing_for_the_turns_that_are_hidden():
     conversation = told_of(30)
     conversation.hide_earlier(10, 10)
     conversation.look()
-    for key in list(conversation._state.turns)[:20]:
-        conversation._state.turns[key] = cast("Any", None)  # whoever looks at it fails
+    for key in list(conversation._turns)[:20]:
+        conversation._turns[key] = cast("Any", None)  # whoever looks at it fails
     conversation.apply(decode(said("agent_message_chunk", "More", "p29")))
     found = conversation.look()
     assert [turn.key for turn in found.changed] == ["p29"]

@@ -327,7 +327,7 @@ def test_the_status():
     conversation.apply(update("session_info_update", title="T"))
     conversation.apply(event("followup_suggestion", suggestion="Go on"))
     conversation.apply(event("session_snapshot", currentModelId="m"))
-    conversation.set_context_window(ContextWindow(10, 1))
+    conversation.set(window=ContextWindow(10, 1))
     conversation.set_choices(Choices("", "", (Choice("m", "M"),), ()))
     conversation.set_connection(ConnectionStatus("live"))
     status = conversation.status

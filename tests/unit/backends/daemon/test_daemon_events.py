@@ -14,7 +14,7 @@ from companion.backends.daemon.decoder import decode
 from companion.backends.daemon.transport import MAX_EVENT, Decoder, EventTooLargeError
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation import events
-from companion.conversation.conversation import Conversation, Reducer
+from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ChatNotice, Locality, Message
 from companion.conversation.turns import TurnBuilder
 
@@ -65,7 +65,7 @@ def test_the_recordings_hold_what_a_chat_is_made_of():
 
 
 def test_every_event_has_its_place_in_the_conversation():
-    assert set(Reducer._REDUCERS) == set(get_args(events.Event))
+    assert set(Conversation._REDUCERS) == set(get_args(events.Event))
 
 
 @pytest.mark.parametrize(
