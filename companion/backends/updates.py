@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, cast
 
@@ -201,32 +202,28 @@ def _shell_output(update: Mapping[str, Any]) -> events.MessageChunk | None:
 # The session
 
 
-def _plan(update: Mapping[str, Any]) -> events.Plan | None:
+def _plan(update: Mapping[str, Any]) -> events.StatusUpdate | None:
     if (entries := _listed(update.get("entries"))) is None:
         return None
-    return events.Plan(
-        tuple(
-            Step(text[:MOST_SHORT], as_text(each.get("status"))[:MOST_SHORT] or "pending")
-            for each in entries
-            if isinstance(text := each.get("content"), str)
-        )
+    steps = (
+        Step(text[:MOST_SHORT], as_text(each.get("status"))[:MOST_SHORT] or "pending")
+        for each in entries
+        if isinstance(text := each.get("content"), str)
     )
+    return events.StatusUpdate({"plan": tuple(steps)})
 
 
-def _commands(update: Mapping[str, Any]) -> events.AvailableCommandsUpdate | None:
-    if (commands := _listed(update.get("availableCommands"))) is None:
-        return None
-    return events.AvailableCommandsUpdate(
-        tuple(
-            Command(
-                name[:MOST_SHORT],
-                as_text(each.get("description"))[:MOST_SHORT],
-                as_text(as_object(each.get("input")).get("hint"))[:MOST_SHORT],
-            )
-            for each in commands
-            if isinstance(name := each.get("name"), str)
-        )
-    )
+def _commands(update: Mapping[str, Any]) -> events.StatusUpdate | None:
+    commands = _listed(update.get("availableCommands"))
+    return None if commands is None else events.StatusUpdate({"commands": tuple(decode_commands(commands))})
+
+
+def decode_commands(commands: Iterable[Mapping[str, Any]]) -> Iterator[Command]:
+    """Decode a list of slash commands."""
+    for each in commands:
+        if isinstance(name := each.get("name"), str):
+            description, hint = each.get("description"), as_object(each.get("input")).get("hint")
+            yield Command(name[:MOST_SHORT], as_text(description)[:MOST_SHORT], as_text(hint)[:MOST_SHORT])
 
 
 class _Cost(Wire):
@@ -240,22 +237,23 @@ class _Usage(Wire):
     cost: Annotated[_Cost | None, BeforeValidator(lambda value: read(_Cost, value))] = None
 
 
-def _usage(update: Mapping[str, Any]) -> events.UsageUpdate | None:
+def _usage(update: Mapping[str, Any]) -> events.StatusUpdate | None:
     if (usage := read(_Usage, update)) is None:
         return None
-    cost = usage.cost
-    return events.UsageUpdate(
-        ContextWindow(usage.size, usage.used, cost.amount if cost else None, cost.currency.upper() if cost else "")
-    )
+    window = ContextWindow(usage.size, usage.used)
+    if cost := usage.cost:
+        window = replace(window, cost=cost.amount, currency=cost.currency.upper())
+    return events.StatusUpdate({"window": window})
 
 
-def _mode(update: Mapping[str, Any]) -> events.CurrentModeUpdate | None:
+def _mode(update: Mapping[str, Any]) -> events.StatusUpdate | None:
     mode = update.get("currentModeId")
-    return events.CurrentModeUpdate(mode[:MOST_SHORT]) if isinstance(mode, str) else None
+    return events.StatusUpdate({"mode": mode[:MOST_SHORT]}) if isinstance(mode, str) else None
 
 
-def _info(update: Mapping[str, Any]) -> events.SessionInfoUpdate:
-    return events.SessionInfoUpdate(as_text(update.get("title"))[:MOST_SHORT])
+def _info(update: Mapping[str, Any]) -> events.StatusUpdate:
+    title = as_text(update.get("title"))[:MOST_SHORT]
+    return events.StatusUpdate({"title": title} if title else {})
 
 
 _SEVERITIES = {"warning": "Warning", "error": "Error"}

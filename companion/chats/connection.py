@@ -121,7 +121,8 @@ async def _follow(
             _check_stream(envelope.event, session)
             if not conversation.apply(envelope):
                 raise StaleError
-            if isinstance(envelope.event, events.CurrentModeUpdate | events.ConfigOptionUpdate):
+            changed = envelope.event.changes.keys() if isinstance(envelope.event, events.StatusUpdate) else set[str]()
+            if changed & {"mode", "model", "options"}:
                 chosen.follow(conversation.status)
             if envelope.id is not None:
                 backoff.reset()
@@ -132,7 +133,7 @@ async def _follow(
                 if choosing:
                     choosing.cancel()
                 choosing = asyncio.create_task(_choose(client, session, conversation, chosen))
-            is_measured |= isinstance(envelope.event, events.UsageUpdate)
+            is_measured |= "window" in changed
             # 0.21.2 doesn't tell by itself.
             if isinstance(envelope.event, events.TurnCompleted) and not is_measured:
                 measuring.cancel()

@@ -196,16 +196,7 @@ class Conversation:
 
     def set_choices(self, choices: Choices) -> None:
         """Set the models and modes of the session, and the current ones."""
-        status = self._status
-        self.set(
-            model=choices.model or status.model,
-            mode=choices.mode or status.mode,
-            models=choices.models,
-            modes=choices.modes,
-            effort=choices.effort,
-            efforts=choices.efforts,
-            options=choices.options,
-        )
+        self.set(**choices.changes)
 
     def tell(self, sentence: str) -> None:
         """Say something at the end of the latest turn."""
@@ -452,29 +443,10 @@ class Conversation:
 
     # The session
 
-    def _config_options(self, _: Envelope, update: events.ConfigOptionUpdate) -> None:
-        self.set_choices(update.choices)
-
-    def _current(self, _: Envelope, update: events.CurrentModeUpdate) -> None:
-        status = self._status
-        self.set(
-            mode=status.mode if update.mode is None else update.mode,
-            model=status.model if update.model is None else update.model,
-        )
-
-    def _planned(self, _: Envelope, plan: events.Plan) -> None:
-        self.set(plan=plan.steps)
-
-    def _commands(self, _: Envelope, update: events.AvailableCommandsUpdate) -> None:
-        self.set(commands=update.commands)
-
-    def _used(self, envelope: Envelope, usage: events.UsageUpdate) -> None:
-        if turn := self._turns.get(envelope.prompt or ""):
+    def _changed(self, envelope: Envelope, update: events.StatusUpdate) -> None:
+        if "window" in update.changes and (turn := self._turns.get(envelope.prompt or "")):
             turn.has_used_model = True
-        self.set(window=usage.window)
-
-    def _titled(self, _: Envelope, update: events.SessionInfoUpdate) -> None:
-        self.set(title=update.title or self._status.title)
+        self.set(**update.changes)
 
     def _rewound(self, _: Envelope, rewound: events.Rewound) -> None:
         """Drop the prompt that the conversation was rewound to, and what comes after it."""
@@ -488,9 +460,6 @@ class Conversation:
             self._mark_over(key)
         self._show_from(min(self._hidden, max(0, len(self._turns) - MOST_TURNS)))
         self.set(plan=(), suggestion="")
-
-    def _suggested(self, _: Envelope, suggestion: events.Suggestion) -> None:
-        self.set(suggestion=suggestion.text)
 
     def _pass(self, _envelope: Envelope, _event: object) -> None:
         """The event is for the connection, or of no interest."""
@@ -562,14 +531,8 @@ class Conversation:
         events.SignInRequired: _sign_in_required,
         events.PromptQueued: _queued,
         events.PromptDequeued: _dequeued,
-        events.Plan: _planned,
-        events.AvailableCommandsUpdate: _commands,
-        events.UsageUpdate: _used,
-        events.CurrentModeUpdate: _current,
-        events.ConfigOptionUpdate: _config_options,
-        events.SessionInfoUpdate: _titled,
+        events.StatusUpdate: _changed,
         events.Rewound: _rewound,
-        events.Suggestion: _suggested,
         events.SessionDied: _pass,
         events.SessionClosed: _pass,
         events.ResyncRequired: _pass,

@@ -12,15 +12,11 @@ from typing import Any, Protocol, TypeGuard
 from .forms import Form
 from .snapshot import (
     Attachment,
-    Choices,
-    Command,
-    ContextWindow,
     Cost,
     PermissionOption,
     Question,
     Queued,
     Speaker,
-    Step,
 )
 
 # Messages
@@ -182,47 +178,11 @@ class PromptDequeued:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The agent's plan, whole."""
+class StatusUpdate:
+    """The plan has changed, the mode, the commands, or something else of the session."""
 
-    steps: tuple[Step, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AvailableCommandsUpdate:
-    """All slash commands."""
-
-    commands: tuple[Command, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class UsageUpdate:
-    """How full the context window is."""
-
-    window: ContextWindow
-
-
-@dataclass(frozen=True, slots=True)
-class CurrentModeUpdate:
-    """The mode has changed, the model, or both."""
-
-    mode: str | None = None
-    """None if nothing is said of it."""
-    model: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigOptionUpdate:
-    """What the session can switch, as it is now."""
-
-    choices: Choices
-
-
-@dataclass(frozen=True, slots=True)
-class SessionInfoUpdate:
-    """The session has got a title."""
-
-    title: str
+    changes: Mapping[str, Any]
+    """Fields of `snapshot.Status`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,13 +191,6 @@ class Rewound:
 
     index: int
     """Which of the prompts that the model was asked it is, from 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A suggestion for the next prompt."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,14 +236,8 @@ Event = (
     | SignInRequired
     | PromptQueued
     | PromptDequeued
-    | Plan
-    | AvailableCommandsUpdate
-    | UsageUpdate
-    | CurrentModeUpdate
-    | ConfigOptionUpdate
-    | SessionInfoUpdate
+    | StatusUpdate
     | Rewound
-    | Suggestion
     | SessionDied
     | SessionClosed
     | ResyncRequired

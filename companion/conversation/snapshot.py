@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import isfinite
 from time import time
 from typing import Any, Literal
@@ -326,6 +326,12 @@ class Choices:
     """How long the model may think; empty if that can't be chosen."""
     options: tuple[SessionOption, ...] = ()
     """What can be set besides these."""
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The fields of a `Status` that these are. A model or a mode that isn't told stays as it is."""
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in told.items() if value or name not in {"model", "mode"}}
 
 
 @dataclass(frozen=True, slots=True)

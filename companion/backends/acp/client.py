@@ -470,7 +470,7 @@ class AcpAgent(Agent):
         self._tell_choices()
 
     def _tell_choices(self) -> None:
-        self._events.publish(events.ConfigOptionUpdate(self.settings.choices))
+        self._events.publish(events.StatusUpdate(self.settings.choices.changes))
 
     # Signing in
 

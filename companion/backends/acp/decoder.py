@@ -89,7 +89,7 @@ class Compactions:
         return news
 
 
-def todo_list(call: Mapping[str, Any]) -> events.Plan | None:
+def todo_list(call: Mapping[str, Any]) -> events.StatusUpdate | None:
     """The plan that a tool call has made; None if it is no such call.
 
     OpenCode 1.18 and Mistral Vibe 3.0 keep their plans with a tool, whose arguments have the steps as `todos`, and tell
@@ -107,7 +107,7 @@ def todo_list(call: Mapping[str, Any]) -> events.Plan | None:
             return None
         if state != "cancelled":
             steps.append(Step(text, state))
-    return events.Plan(tuple(steps))
+    return events.StatusUpdate({"plan": tuple(steps)})
 
 
 MAX_SHOWN = 20_000
@@ -133,11 +133,11 @@ def decode(update: Mapping[str, Any], output: Output, settings: SessionSettings)
     match kind:
         case "config_option_update":
             settings.update((read(OptionsUpdate, update) or OptionsUpdate()).options)
-            return events.ConfigOptionUpdate(settings.choices)
+            return events.StatusUpdate(settings.choices.changes)
         case "plan_update":
             return _plan(update.get("plan", update.get("content", update)))
         case "plan_removed":
-            return events.Plan(())
+            return events.StatusUpdate({"plan": ()})
         case "user_message_chunk" if extensions.is_own_context(update):
             return events.Ignored("the agent's own context")
         case "tool_call" | "tool_call_update":
@@ -145,8 +145,8 @@ def decode(update: Mapping[str, Any], output: Output, settings: SessionSettings)
         case _:
             pass
     event = decode_update(update)
-    if isinstance(event, events.CurrentModeUpdate) and event.mode is not None:
-        settings.mode = event.mode
+    if isinstance(event, events.StatusUpdate):
+        settings.mode = event.changes.get("mode", settings.mode)
     if isinstance(event, events.Ignored) and not kind.startswith("_"):
         return events.Unsupported(f"an update of the kind “{kind[:40]}”, which this version doesn't know")
     return event

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
-from ...conversation.events import AvailableCommandsUpdate, Envelope, EventCursor, Oldest, Replay
+from ...conversation.events import Envelope, EventCursor, Oldest, Replay
 from ...conversation.failures import AlreadyAnsweredError, ChatError, MissingFeatureError, SessionGoneError
 from ...conversation.forms import Values
 from ...conversation.snapshot import Choices, Command, ContextWindow, Locality, Queued, Task
@@ -32,7 +32,7 @@ from ..agent import (
     SessionPage,
     SigningIn,
 )
-from ..updates import decode_update
+from ..updates import decode_commands
 from ..wire import objects, read, several, texts
 from . import answers
 from .address import Address
@@ -487,8 +487,7 @@ class DaemonAgent(Agent):
         """The slash commands of the session."""
         self._need("session_supported_commands")
         answer = await self.transport.json("GET", _path(session, "supported-commands"), session=session)
-        update = decode_update({**answer, "sessionUpdate": "available_commands_update"})
-        return update.commands if isinstance(update, AvailableCommandsUpdate) else ()
+        return tuple(decode_commands(objects(answer.get("availableCommands"))))
 
     async def context_window(self, session: AgentSession) -> ContextWindow | None:
         """How full the context window is; None if this daemon doesn't tell."""

@@ -106,6 +106,15 @@ def _model_stays(failed: _ModelStays) -> events.Event:
     return events.Announcement(f"The model could not be switched to {model}: {failed.error}".rstrip(": ") + ".")
 
 
+def _now(now: _Snapshot) -> events.Event:
+    told = {"mode": now.current_approval_mode, "model": now.current_model_id}
+    return events.StatusUpdate({name: value for name, value in told.items() if value})
+
+
+def _renamed(renamed: _Renamed) -> events.Event:
+    return events.StatusUpdate({"title": renamed.display_name} if renamed.display_name else {})
+
+
 def _command_ended(ended: _CommandEnded) -> events.Event:
     if ended.exit_code:
         return events.Announcement(f"The command has ended with {ended.exit_code}.")
@@ -129,14 +138,11 @@ _EVENTS: Mapping[str, tuple[type[Wire], Callable[[Any], events.Event]]] = {
         _Injected,
         lambda injected: events.MessagesInjected(injected.messages, injected.message_ids),
     ),
-    "model_switched": (_Model, lambda switched: events.CurrentModeUpdate(model=switched.model_id)),
+    "model_switched": (_Model, lambda switched: events.StatusUpdate({"model": switched.model_id})),
     "model_switch_failed": (_ModelStays, _model_stays),
-    "approval_mode_changed": (_Mode, lambda changed: events.CurrentModeUpdate(changed.next)),
-    "session_snapshot": (
-        _Snapshot,
-        lambda now: events.CurrentModeUpdate(now.current_approval_mode or None, now.current_model_id or None),
-    ),
-    "session_metadata_updated": (_Renamed, lambda renamed: events.SessionInfoUpdate(renamed.display_name)),
+    "approval_mode_changed": (_Mode, lambda changed: events.StatusUpdate({"mode": changed.next})),
+    "session_snapshot": (_Snapshot, _now),
+    "session_metadata_updated": (_Renamed, _renamed),
     "session_died": (_Ended, lambda _: events.SessionDied()),
     "session_closed": (_Closed, lambda closed: events.SessionClosed(closed.closed_by)),
     "session_recording_degraded": (
@@ -146,7 +152,7 @@ _EVENTS: Mapping[str, tuple[type[Wire], Callable[[Any], events.Event]]] = {
     "session_rewound": (_Rewound, lambda rewound: events.Rewound(rewound.target_turn_index)),
     "user_shell_command": (_Command, lambda shell: events.MessageChunk("shell", f"$ {shell.command}\n")),
     "user_shell_result": (_CommandEnded, _command_ended),
-    "followup_suggestion": (_Suggestion, lambda suggested: events.Suggestion(suggested.suggestion)),
+    "followup_suggestion": (_Suggestion, lambda suggested: events.StatusUpdate({"suggestion": suggested.suggestion})),
     "state_resync_required": (_Ended, lambda _: events.ResyncRequired()),
     "history_truncated": (
         Wire,

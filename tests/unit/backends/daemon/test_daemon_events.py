@@ -54,14 +54,16 @@ def test_every_recorded_event_is_understood(line: str | dict[str, Any]):
 def test_the_recordings_hold_what_a_chat_is_made_of():
     seen = {type(decode(line).event) for line in [*SESSION, *DIED]}
     assert seen >= {
-        events.MessageChunk, events.ToolCallUpdate, events.UsageUpdate, events.AvailableCommandsUpdate,
+        events.MessageChunk, events.ToolCallUpdate, events.StatusUpdate,
         events.PermissionRequest, events.PermissionResolved,
         events.TurnCompleted, events.TurnFailed, events.CancelRequested, events.PromptQueued, events.PromptDequeued,
-        events.CurrentModeUpdate, events.Announcement, events.SessionInfoUpdate, events.SessionClosed,
+        events.Announcement, events.SessionClosed,
         events.SessionDied,
     }  # fmt: skip
     said = {each.speaker for line in SESSION if isinstance(each := decode(line).event, events.MessageChunk)}
     assert said == {"user", "answer", "thought"}
+    updates = [each for line in SESSION if isinstance(each := decode(line).event, events.StatusUpdate)]
+    assert {name for each in updates for name in each.changes} >= {"commands", "mode", "model", "title", "window"}
 
 
 def test_every_event_has_its_place_in_the_conversation():
@@ -71,9 +73,9 @@ def test_every_event_has_its_place_in_the_conversation():
 @pytest.mark.parametrize(
     ("kind", "fields", "model"),
     [
-        ("plan", {"entries": [{"content": "Do", "status": "pending", "priority": "medium"}]}, events.Plan),
-        ("current_mode_update", {"currentModeId": "plan"}, events.CurrentModeUpdate),
-        ("session_info_update", {"title": None}, events.SessionInfoUpdate),
+        ("plan", {"entries": [{"content": "Do", "status": "pending", "priority": "medium"}]}, events.StatusUpdate),
+        ("current_mode_update", {"currentModeId": "plan"}, events.StatusUpdate),
+        ("session_info_update", {"title": None}, events.StatusUpdate),
         ("shell_output", {"output": "x"}, events.MessageChunk),
         ("agent_message_chunk", {"content": {"type": "image", "data": ""}}, events.MessageChunk),
         ("tool_call_update", {"toolCallId": "1", "content": [{"type": "terminal"}]}, events.ToolCallUpdate),
@@ -108,7 +110,7 @@ def test_a_field_that_cannot_be_read_takes_nothing_else_with_it():
         ("mid_turn_message_injected", {"messages": ["a", 1]}, events.MessagesInjected),
         ("user_shell_command", {"command": "ls"}, events.MessageChunk),
         ("user_shell_result", {"exitCode": 1}, events.Announcement),
-        ("followup_suggestion", {"suggestion": "Go on"}, events.Suggestion),
+        ("followup_suggestion", {"suggestion": "Go on"}, events.StatusUpdate),
         ("mcp_server_added", {}, events.Ignored),
         ("auth_device_flow_started", {}, events.Ignored),
         ("pending_prompt_added", {}, events.Unsupported),
