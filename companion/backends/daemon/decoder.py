@@ -5,169 +5,123 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, cast
-
-from pydantic import BeforeValidator
+from typing import Any, cast
 
 from ... import json_text
 from ...conversation import events
 from ...conversation.events import Envelope
 from ..updates import decode_permission, decode_update, ignored
-from ..wire import MOST, Count, Text, Wire, as_object, bounded, read, texts
+from ..wire import MOST, as_object, as_text, bounded, texts
 
 logger = logging.getLogger(__name__)
 
 
-class _Prompt(Wire):
-    prompt_id: str
-    text: Text = ""
+Reader = Callable[[Mapping[str, Any]], events.Event | None]
+"""Makes an event of its data; None if they lack what it needs."""
 
 
-class _Injected(Wire):
-    messages: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
-    message_ids: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
+def _resolved(data: Mapping[str, Any]) -> events.Event | None:
+    match data:
+        case {"requestId": str(request), "outcome": {"outcome": str(outcome), **more}}:
+            option, voter = as_text(more.get("optionId")), as_text(data.get("voterClientId"))
+            return events.PermissionResolved(request, outcome == "selected", option or None, voter or None)
+        case _:
+            return None
 
 
-class _Outcome(Wire):
-    outcome: str
-    option_id: str | None = None
-
-
-class _Resolved(Wire):
-    request_id: str
-    outcome: _Outcome
-    voter_client_id: str | None = None
-
-
-class _Ended(Wire):
-    """Why something has ended."""
-
-    stop_reason: Text = ""
-    message: Text = ""
-    reason: Text = ""
-    error: Text = ""
-
-
-class _Closed(Wire):
-    closed_by: str | None = None
-
-
-class _Model(Wire):
-    model_id: str
-
-
-class _ModelStays(Wire):
-    requested_model_id: Text = ""
-    error: Text = ""
-
-
-class _Mode(Wire):
-    next: str
-
-
-class _Snapshot(Wire):
-    current_model_id: str | None = None
-    current_approval_mode: str | None = None
-
-
-class _Renamed(Wire):
-    display_name: Text = ""
-
-
-class _Rewound(Wire):
-    target_turn_index: Count
-
-
-class _Command(Wire):
-    command: str
-
-
-class _CommandEnded(Wire):
-    exit_code: int | None = None
-
-
-class _Suggestion(Wire):
-    suggestion: str
-
-
-def _resolved(resolved: _Resolved) -> events.Event:
-    outcome = resolved.outcome
-    is_selected = outcome.outcome == "selected"
-    return events.PermissionResolved(resolved.request_id, is_selected, outcome.option_id, resolved.voter_client_id)
-
-
-def _cancelled(cancelled: _Ended) -> events.Event:
+def _cancelled(data: Mapping[str, Any]) -> events.Event:
     # With a reason, no person has asked for it: an error follows.
-    return events.Ignored("prompt_cancelled") if cancelled.reason else events.CancelRequested()
+    return events.Ignored("prompt_cancelled") if as_text(data.get("reason")) else events.CancelRequested()
 
 
-def _model_stays(failed: _ModelStays) -> events.Event:
-    model = failed.requested_model_id or "another model"
-    return events.Announcement(f"The model could not be switched to {model}: {failed.error}".rstrip(": ") + ".")
+def _queued(data: Mapping[str, Any]) -> events.Event | None:
+    prompt = data.get("promptId")
+    return events.PromptQueued(prompt, as_text(data.get("text"))) if isinstance(prompt, str) else None
 
 
-def _now(now: _Snapshot) -> events.Event:
-    told = {"mode": now.current_approval_mode, "model": now.current_model_id}
+def _model_stays(data: Mapping[str, Any]) -> events.Event:
+    model = as_text(data.get("requestedModelId")) or "another model"
+    why = f"The model could not be switched to {model}: {as_text(data.get('error'))}"
+    return events.Announcement(why.rstrip(": ") + ".")
+
+
+def _now(data: Mapping[str, Any]) -> events.Event:
+    told = {"mode": as_text(data.get("currentApprovalMode")), "model": as_text(data.get("currentModelId"))}
     return events.StatusUpdate({name: value for name, value in told.items() if value})
 
 
-def _renamed(renamed: _Renamed) -> events.Event:
-    return events.StatusUpdate({"title": renamed.display_name} if renamed.display_name else {})
+def _renamed(data: Mapping[str, Any]) -> events.Event:
+    title = as_text(data.get("displayName"))
+    return events.StatusUpdate({"title": title} if title else {})
 
 
-def _command_ended(ended: _CommandEnded) -> events.Event:
-    if ended.exit_code:
-        return events.Announcement(f"The command has ended with {ended.exit_code}.")
+def _closed(data: Mapping[str, Any]) -> events.Event:
+    return events.SessionClosed(as_text(data.get("closedBy")) or None)
+
+
+def _rewound(data: Mapping[str, Any]) -> events.Event | None:
+    index = data.get("targetTurnIndex")
+    return events.Rewound(index) if type(index) is int and 0 <= index <= MOST else None
+
+
+def _command_ended(data: Mapping[str, Any]) -> events.Event:
+    code = data.get("exitCode")
+    if type(code) is int and code:
+        return events.Announcement(f"The command has ended with {code}.")
     return events.Ignored("user_shell_result")
 
 
-_EVENTS: Mapping[str, tuple[type[Wire], Callable[[Any], events.Event]]] = {
-    "permission_resolved": (_Resolved, _resolved),
-    "permission_already_resolved": (_Resolved, _resolved),
-    "permission_forbidden": (
-        Wire,
-        lambda _: events.Unsupported("a vote: the daemon's policy doesn't let this client answer"),
+def _stream_ended(data: Mapping[str, Any]) -> events.Event:
+    return events.StreamEnded(
+        f"The daemon has ended the stream: {as_text(data.get('error')) or 'it does not say why'}."
+    )
+
+
+def _with(name: str, make: Callable[[str], events.Event]) -> Reader:
+    """An event that needs one text, by its name."""
+    return lambda data: make(text) if isinstance(text := data.get(name), str) else None
+
+
+def _always(event: events.Event) -> Reader:
+    """An event whose data say nothing more."""
+    return lambda _: event
+
+
+_EVENTS: Mapping[str, Reader] = {
+    "permission_resolved": _resolved,
+    "permission_already_resolved": _resolved,
+    "permission_forbidden": _always(
+        events.Unsupported("a vote: the daemon's policy doesn't let this client answer"),
     ),
-    "turn_complete": (_Ended, lambda ended: events.TurnCompleted(ended.stop_reason)),
-    "turn_error": (_Ended, lambda ended: events.TurnFailed(ended.message)),
-    "prompt_cancelled": (_Ended, _cancelled),
-    "pending_prompt_added": (_Prompt, lambda prompt: events.PromptQueued(prompt.prompt_id, prompt.text)),
-    "pending_prompt_started": (_Prompt, lambda prompt: events.PromptDequeued(prompt.prompt_id)),
-    "pending_prompt_completed": (_Prompt, lambda prompt: events.PromptDequeued(prompt.prompt_id)),
-    "mid_turn_message_injected": (
-        _Injected,
-        lambda injected: events.MessagesInjected(injected.messages, injected.message_ids),
+    "turn_complete": lambda data: events.TurnCompleted(as_text(data.get("stopReason"))),
+    "turn_error": lambda data: events.TurnFailed(as_text(data.get("message"))),
+    "prompt_cancelled": _cancelled,
+    "pending_prompt_added": _queued,
+    "pending_prompt_started": _with("promptId", events.PromptDequeued),
+    "pending_prompt_completed": _with("promptId", events.PromptDequeued),
+    "mid_turn_message_injected": lambda data: events.MessagesInjected(
+        texts(data.get("messages")), texts(data.get("messageIds"))
     ),
-    "model_switched": (_Model, lambda switched: events.StatusUpdate({"model": switched.model_id})),
-    "model_switch_failed": (_ModelStays, _model_stays),
-    "approval_mode_changed": (_Mode, lambda changed: events.StatusUpdate({"mode": changed.next})),
-    "session_snapshot": (_Snapshot, _now),
-    "session_metadata_updated": (_Renamed, _renamed),
-    "session_died": (_Ended, lambda _: events.SessionDied()),
-    "session_closed": (_Closed, lambda closed: events.SessionClosed(closed.closed_by)),
-    "session_recording_degraded": (
-        Wire,
-        lambda _: events.Announcement("The agent can't write this conversation to disk: it can't be resumed later."),
+    "model_switched": _with("modelId", lambda model: events.StatusUpdate({"model": model})),
+    "model_switch_failed": _model_stays,
+    "approval_mode_changed": _with("next", lambda mode: events.StatusUpdate({"mode": mode})),
+    "session_snapshot": _now,
+    "session_metadata_updated": _renamed,
+    "session_died": _always(events.SessionDied()),
+    "session_closed": _closed,
+    "session_recording_degraded": _always(
+        events.Announcement("The agent can't write this conversation to disk: it can't be resumed later.")
     ),
-    "session_rewound": (_Rewound, lambda rewound: events.Rewound(rewound.target_turn_index)),
-    "user_shell_command": (_Command, lambda shell: events.MessageChunk("shell", f"$ {shell.command}\n")),
-    "user_shell_result": (_CommandEnded, _command_ended),
-    "followup_suggestion": (_Suggestion, lambda suggested: events.StatusUpdate({"suggestion": suggested.suggestion})),
-    "state_resync_required": (_Ended, lambda _: events.ResyncRequired()),
-    "history_truncated": (
-        Wire,
-        lambda _: events.Announcement("What came before is left out here; an export has it."),
-    ),
-    "client_evicted": (
-        _Ended,
-        lambda _: events.StreamEnded("The daemon has dropped this client because it was too slow."),
-    ),
-    "stream_error": (
-        _Ended,
-        lambda ended: events.StreamEnded(f"The daemon has ended the stream: {ended.error or 'it does not say why'}."),
-    ),
+    "session_rewound": _rewound,
+    "user_shell_command": _with("command", lambda command: events.MessageChunk("shell", f"$ {command}\n")),
+    "user_shell_result": _command_ended,
+    "followup_suggestion": _with("suggestion", lambda text: events.StatusUpdate({"suggestion": text})),
+    "state_resync_required": _always(events.ResyncRequired()),
+    "history_truncated": _always(events.Announcement("What came before is left out here; an export has it.")),
+    "client_evicted": _always(events.StreamEnded("The daemon has dropped this client because it was too slow.")),
+    "stream_error": _stream_ended,
 }
-"""By kind: its model, and how it becomes an event."""
+"""By kind: how its data become an event."""
 
 _ASIDE = frozenset({
     "settings_changed", "replay_complete", "slow_client_warning",
@@ -244,7 +198,5 @@ def _event(kind: object, data: Mapping[str, Any]) -> events.Event:
         return decode_permission(str(data.get("requestId")), data.get("toolCall"), data.get("options"))
     name = str(kind)
     if name in _EVENTS:
-        model, event = _EVENTS[name]
-        found = read(model, data)
-        return events.Unsupported(f"an event “{name}” that can't be read") if found is None else event(found)
+        return _EVENTS[name](data) or events.Unsupported(f"an event “{name}” that can't be read")
     return events.Ignored(name) if name in _ASIDE else ignored(f"event {name}", data)
