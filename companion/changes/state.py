@@ -273,8 +273,7 @@ def plain(value: Any) -> Any:
         return value.tree if value.is_made else "", value.beside
     if isinstance(value, bytes):
         return value.decode("latin-1")
-    kind: Any = type(value)
-    return [getattr(value, name) for name in _kinds(kind)]
+    return [getattr(value, name) for name in _kinds(value.__class__)]
 
 
 def made(kind: Any, value: Any) -> Any:
