@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from ..review.changes import changes
 from ..review.compare import Change
 from ..review.targets import fingerprint
-from ..snapshots.merging import codec_of
 from .state import Chosen, Lines
 
 MAX_COMPARED = 5 * 1024 * 1024
@@ -69,6 +68,18 @@ def split(text: str) -> list[str]:
     ends = [found.end() for found in _ENDING.finditer(text)]
     lines = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
     return lines if lines[-1] else lines[:-1]
+
+
+def codec_of(data: bytes) -> str:
+    """The codec that makes characters of some bytes and the same bytes of those: UTF-16, or one byte each."""
+    for mark, codec in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if data.startswith(mark) and len(data) % 2 == 0:
+            try:
+                if data.decode(codec).encode(codec) == data:
+                    return codec
+            except UnicodeError:
+                return "latin-1"
+    return "latin-1"
 
 
 def is_binary(data: bytes) -> bool:
