@@ -59,7 +59,7 @@ class Checkpoints:
         Call it after a look: an agent may have written its first file before that.
         """
         state = self._round.state
-        self._round.note_empty(self._round.store.empty())
+        self._round.note_empty(self._round.store.index.empty())
         late = self._round.recent.before(sent) if sent else {}
         entries = {path: each.before for path, each in late.items()}
         disk = self._objects.with_entries(state.now, entries) if entries else state.now

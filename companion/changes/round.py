@@ -119,8 +119,6 @@ class Round:
             return False
         if not found.now.is_made:
             found.base = found.now = last
-        if not self.objects.has_tree(found.now.tree):
-            raise DamagedError("a part of the last look is missing")
         self.store.resume(found.base, found.modes)
         self.state = found
         return True
@@ -210,7 +208,7 @@ class Round:
             self.save()
         looked_at, self.looked_at = self.looked_at, time.time_ns()
         looked = self.store.look(self.state.rules)
-        self.note_empty(self.store.long_empty)
+        self.note_empty(self.store.index.untracked.long_empty)
         self.state.now = looked.snapshot
         if looked.corrected:
             before = self.objects.with_entries(before, looked.corrected)

@@ -19,7 +19,7 @@ from collections.abc import Set as AbstractSet
 from ..platforms import files
 from .entries import LARGE
 from .files import blob_id
-from .git import Git, GitError, GitStoppedError
+from .git import GitError, GitStoppedError
 from .modes import Modes
 from .objects import StoreObjects
 
@@ -31,7 +31,6 @@ _AT_ONCE = 8 * 1024 * 1024
 _FILES_AT_ONCE = 1_000
 _MARK = "uncopied"
 _NOTE = "pruned"
-_PACKED = "pack"
 
 
 class FullError(GitStoppedError):
@@ -41,10 +40,9 @@ class FullError(GitStoppedError):
 class Copies:
     """What the store `path` of the folder `root` is still to copy."""
 
-    def __init__(self, path: str, root: str, git: Git, objects: StoreObjects, modes: Modes) -> None:
+    def __init__(self, path: str, root: str, objects: StoreObjects, modes: Modes) -> None:
         self._path = path
         self._root = root
-        self._git = git
         self._objects = objects
         self.modes = modes
         self._known: dict[str, str] = {}
@@ -187,9 +185,7 @@ class Copies:
 
     def bound(self, blobs: Iterable[str]) -> int:
         """Bytes that a store may have whose baseline has these contents: twice those, and a little for what follows."""
-        asked = "".join(f"{blob}\n" for blob in set(blobs)).encode()
-        printed = self._git.run("cat-file", "--buffer", "--batch-check=%(objectsize:disk)", given=asked)
-        return 2 * sum(int(size) for size in printed.split() if size.isdigit()) + 2 * GROWTH
+        return 2 * sum(self._objects.sizes(blobs, what="objectsize:disk").values()) + 2 * GROWTH
 
     def size(self) -> int:
         """Bytes of all objects in the store."""
@@ -211,17 +207,12 @@ class Copies:
                 self._pruned = int(file.read())
         if (size := self.size()) < self._pruned + grown:
             return size
-        given = "".join(f"{tree}\n" for tree in trees).encode()
-        arguments = ("rev-list", "--objects", "--missing=allow-any", "--no-object-names", "--stdin")
-        alive = {*self._git.run(*arguments, given=given).decode("ascii").split(), *blobs}
+        alive = {*self._objects.needed(trees), *blobs}
         alive -= self._objects.lacking(alive)
         objects = os.path.join(self._path, "objects")
         old = [os.path.join(folder, name) for folder, _, names in os.walk(objects) for name in names]
-        listed = "".join(f"{name}\n" for name in sorted(alive)).encode()
-        packs = os.path.join(objects, _PACKED)
-        os.makedirs(packs, exist_ok=True)
-        name = self._git.run("pack-objects", "-q", "--window=0", os.path.join(packs, "pack"), given=listed).decode()
-        kept = {os.path.join(packs, f"pack-{name.strip()}.{ending}") for ending in ("pack", "idx")}
+        packed = self._objects.pack(alive)
+        kept = {f"{packed}.{ending}" for ending in ("pack", "idx")}
         if alive and not all(map(os.path.exists, kept)):
             raise GitError("the store could not be packed")
         for path in old:
@@ -236,7 +227,7 @@ class Copies:
 
 def remove_unfinished(store: str) -> None:
     """Remove what a run of git has left behind that was ended while it wrote objects."""
-    packs = os.path.join(store, "objects", _PACKED)
+    packs = os.path.join(store, "objects", "pack")
     with contextlib.suppress(OSError):
         for name in os.listdir(packs):
             if name.startswith("tmp_"):

@@ -77,6 +77,8 @@ _PASSING = (
 """What git says if the machine lacks something, or the folder has gone."""
 _OF_ONE_FILE = re.compile(r'error: (?:open|readlink)\("[^\n]*"\): Permission denied$', re.MULTILINE)
 """What git says of a file of the project that it may not read: that says nothing of the store or the machine."""
+_PARTS = 4
+"""Command lines of paths with which a list costs less than one of everything."""
 _PATHS = 200
 _CHARACTERS = 24_000
 """That one command line has of paths."""
@@ -309,3 +311,9 @@ def batches(paths: Sequence[str]) -> Iterator[Sequence[str]]:
         part.append(path)
     if part:
         yield part
+
+
+def few_batches(paths: Sequence[str]) -> list[Sequence[str]]:
+    """The same for a list; one part without a path, which lists everything, if there would be many."""
+    parts = list(batches(paths))
+    return parts if len(parts) <= _PARTS else [()]

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from .entries import LARGE, LARGEST, Difference, Entry, TreeSnapshot
 from .files import WriteRefusedError, blob_id
-from .git import MEMORY, Git, GitError, GitStoppedError, batches, names_in
+from .git import MEMORY, Git, GitError, GitStoppedError, batches, few_batches, names_in
 from .project import Repository, copy_index, lent_objects, repository
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -27,8 +27,6 @@ SCRATCH = "scratch.index"
 OWN = "own.index"
 """A copy of the index of the person's repository."""
 _ID = re.compile("[0-9a-f]{40}")
-_PARTS = 4
-"""Command lines of paths with which a list costs less than one of everything."""
 _RENAMES = 500
 """Files that are compared to find renamed ones."""
 _PART = 16 * 1024 * 1024
@@ -51,30 +49,19 @@ class StoreObjects:
         self.unsaved: set[str] = set()
         """The ids of contents of snapshots that nobody has: their files were changed before they were copied."""
 
-    def has_tree(self, tree: str) -> bool:
-        """Whether a tree is there. Not each content of it may be: see `lacking`."""
-        try:
-            self.blobs(tree)
-        except GitStoppedError:
-            raise
-        except GitError:
-            return False
-        return True
-
     def blobs(self, tree: str) -> dict[str, str]:
         """The ids of the files in a tree, by path."""
         listed = self._git.run("ls-tree", "-r", "-z", tree)
         lines = (line.partition(b"\t") for line in listed.split(b"\0")[:-1])
         return {os.fsdecode(name): about.split(b" ")[2].decode() for about, _, name in lines}
 
-    def sizes(self, blobs: Iterable[str], lent: Sequence[str] = ()) -> dict[str, int]:
+    def sizes(self, blobs: Iterable[str], lent: Sequence[str] = (), what: str = "objectsize") -> dict[str, int]:
         """The sizes in bytes of some contents, as git has them; those that the store lacks are left out."""
-        asked = "".join(f"{blob}\n" for blob in dict.fromkeys(filter(is_id, blobs))).encode()
+        asked = _lines(dict.fromkeys(filter(is_id, blobs)))
         if not asked:
             return {}
-        printed = self._git.run(
-            "cat-file", "--buffer", "--batch-check=%(objectname) %(objectsize)", given=asked, lent=lent
-        )
+        form = f"--batch-check=%(objectname) %({what})"
+        printed = self._git.run("cat-file", "--buffer", form, given=asked, lent=lent)
         words = (line.split(" ") for line in printed.decode("ascii", "replace").splitlines())
         return {blob: int(size) for blob, size in words if size.isdecimal()}
 
@@ -184,9 +171,9 @@ class StoreObjects:
         found = {path: snapshot.beside[path] for path in paths if path in snapshot.beside}
         if rest := [path for path in paths if path not in found]:
             # The paths are literal, by the environment.
-            parts = [("--", *part) for part in batches(rest)]
             names = {os.fsencode(path): path for path in rest}
-            for options in parts if len(parts) <= _PARTS else [("-r",)]:
+            for part in few_batches(rest):
+                options = ("--", *part) if part else ("-r",)
                 for line in self._git.run("ls-tree", "-z", snapshot.tree, *options).split(b"\0")[:-1]:
                     if (path := names.get(line[line.index(b"\t") + 1 :])) and line[7:11] == b"blob":
                         found[path] = self._made(line[:6].decode(), line[12:52].decode())
@@ -260,19 +247,20 @@ class StoreObjects:
     def copy_from(self, store: str, trees: Iterable[str], blobs: Iterable[str]) -> None:
         """Copy what some trees need, and some contents, from another store that has them."""
         lent = [os.path.join(store, "objects")]
-        given = "".join(f"{tree}\n" for tree in trees).encode()
-        command = ("rev-list", "--objects", "--missing=allow-any", "--no-object-names", "--stdin")
-        wanted = {*self._git.run(*command, given=given, lent=lent).decode("ascii").split(), *blobs}
-        wanted -= self.sizes(wanted).keys()
-        if found := self.sizes(wanted, lent):
+        if found := self.sizes(self.lacking({*self.needed(trees, lent), *blobs}), lent):
             self.pack(found, lent)
 
-    def pack(self, objects: Iterable[str], lent: Sequence[str]) -> None:
-        """Copy objects that are lent into the store, in one pack."""
-        packs = os.path.join(self._path, "objects", "pack")
-        os.makedirs(packs, exist_ok=True)
-        listed = "".join(f"{name}\n" for name in sorted(objects)).encode()
-        self._git.run("pack-objects", "-q", "--window=0", os.path.join(packs, "pack"), given=listed, lent=lent)
+    def needed(self, trees: Iterable[str], lent: Sequence[str] = ()) -> list[str]:
+        """The ids of some trees and of what is in them, whether that is there or not."""
+        command = ("rev-list", "--objects", "--missing=allow-any", "--no-object-names", "--stdin")
+        return self._git.run(*command, given=_lines(trees), lent=lent).decode("ascii").split()
+
+    def pack(self, objects: Iterable[str], lent: Sequence[str] = ()) -> str:
+        """Copy objects, also lent ones, into one pack of the store. Returns its path without the ending."""
+        path = os.path.join(self._path, "objects", "pack", "pack")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        named = self._git.run("pack-objects", "-q", "--window=0", path, given=_lines(sorted(objects)), lent=lent)
+        return f"{path}-{named.decode().strip()}"
 
     def read(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """The contents of some blobs; those that the store lacks, and those that are damaged, are left out."""
@@ -282,9 +270,7 @@ class StoreObjects:
         wanted = list(dict.fromkeys(blob for blob in blobs if is_id(blob)))
         if not wanted:
             return {}
-        printed = self._git.run(
-            "cat-file", "--batch", given="".join(f"{blob}\n" for blob in wanted).encode(), lent=lent, most=most
-        )
+        printed = self._git.run("cat-file", "--batch", given=_lines(wanted), lent=lent, most=most)
         found: dict[str, bytes] = {}
         at = 0
         while at < len(printed):
@@ -351,17 +337,11 @@ class StoreObjects:
 
         `below` is the folder's path in the repository's work tree, empty if it is that. Raises GitError.
         """
-        prefix = f"{below}/" if below else ""
         if not copy_index(found, os.path.join(self._path, OWN)):
             return {}
-        listed = self._git.run("ls-files", "-z", "-s", index=OWN)
-        wanted = {prefix + path: path for path in paths}
-        ids: dict[str, str] = {}
-        for line in listed.split(b"\0")[:-1]:
-            about, _, name = line.partition(b"\t")
-            if path := wanted.get(os.fsdecode(name)):
-                ids[path] = about.split(b" ")[1].decode()
-        return ids
+        wanted = {(os.fsencode(f"{below}/{path}" if below else path)): path for path in paths}
+        listed = self._git.run("ls-files", "-z", "-s", index=OWN).split(b"\0")[:-1]
+        return {path: line[7:47].decode() for line in listed if (path := wanted.get(line[50:]))}
 
     def write(self, data: bytes) -> str:
         """Copy bytes into the store; returns their id."""
@@ -418,6 +398,11 @@ class StoredContents:
         if blob not in read:
             raise WriteRefusedError(self._objects.why_lost(path, blob))
         return read[blob]
+
+
+def _lines(ids: Iterable[str]) -> bytes:
+    """Ids for the standard input of git."""
+    return "".join(f"{each}\n" for each in ids).encode()
 
 
 def is_id(blob: str) -> bool:

@@ -104,15 +104,15 @@ class Store:
         """What a round has begun with, until its trees are made."""
         self._copied: AbstractSet[str] | None = None
         """The files of it that were read; None if only the store tells."""
-        self._known = 0, 0
-        """How many files, and bytes of them, were taken from the person's index."""
+        self._known = 0
+        """How many files were taken from the person's index."""
         self._absent: set[str] = set()
         """The files that are gone and would be listed if they came again, though the ignore rules leave them out."""
         self.modes = Modes()
         self.objects = StoreObjects(path, root, git)
-        self.copies = Copies(path, root, git, self.objects, self.modes)
+        self.copies = Copies(path, root, self.objects, self.modes)
         self.commits = Commits(self.objects, git)
-        self._index = StoreIndex(path, root, os.path.join(path, _RULES), git)
+        self.index = StoreIndex(path, root, os.path.join(path, _RULES), git)
         self._written: dict[str, int] = {}
         """When the files of the last look were written, in nanoseconds."""
         self._failed: dict[str, tuple[int, ...]] = {}
@@ -134,8 +134,9 @@ class Store:
             return TreeSnapshot(EMPTY_TREE, {})
         try:
             if last.is_made:
+                self.objects.blobs(last.tree)  # if it is there
                 self._tree = self.objects.write_tree("index")
-                self.copies.open(self._index.ids())
+                self.copies.open(self.index.ids())
             else:
                 self._begun = last = TreeSnapshot(self._make_trees, last.beside)
                 self._complete()
@@ -160,7 +161,7 @@ class Store:
             raise
         except GitError as error:
             raise DamagedError("a part of the baseline is missing") from error
-        self._absent = blobs.keys() - self._index.ids().keys()
+        self._absent = blobs.keys() - self.index.ids().keys()
         if not is_whole:
             raise DamagedError("a part of the baseline is missing")
 
@@ -176,10 +177,10 @@ class Store:
             self._remove_file("index")  # left by a beginning that has failed
         found = project.repository(self.root)
         own = self._survey_own(found)
-        survey = own if own and is_first else self._index.survey()
+        survey = own if own and is_first else self.index.survey()
         ignored, made = self._rules_now(excludes, survey)
         self._write_file(_RULES, made)
-        outside = {*self._index.outside(survey.others)}
+        outside = {*self.index.outside(survey.others)}
         outside -= {*own.names} if own and outside else set[str]()
         nested = sorted(name.rstrip("/") for name in outside if name.endswith("/"))
         nested += self._ignored_repositories(ignored)
@@ -190,8 +191,8 @@ class Store:
         if taken and own:
             gone = {*own.names}.difference(taken) if len(taken) < len(own.names) else set[str]()
             self.copies.expect()
-            self._index.begin(OWN, {*own.repositories, *gone})
-            self._known = len(taken), 0
+            self.index.begin(OWN, {*own.repositories, *gone})
+            self._known = len(taken)
             listing = IndexListing(untracked=new | gone)
             try:
                 look = self._seen(listing, may_be_large=may_be_large, since=since, is_made=False)
@@ -205,7 +206,7 @@ class Store:
             tracked = {*own.names} if own else set[str]()
             indexed, changed = ((), set[str]()) if is_first else (survey.names, {*survey.rest})
             if not is_first:
-                self._index.drop({*self._index.ignored()} - tracked)
+                self.index.drop({*self.index.ignored()} - tracked)
             listing = IndexListing(changed, untracked=new | tracked.difference(indexed))
             look = self._seen(listing, may_be_large=may_be_large, since=since)
             now = self.objects.blobs(look.snapshot.tree)
@@ -213,16 +214,7 @@ class Store:
             self.modes.begin(self.root, [*(now.keys() - self.copies.claimed), *self._beside, *_sampled([*now])])
             self._absent = tracked - now.keys()
         untracked = [name for name in survey.others if name.endswith("/") and name not in ignored]
-        return Began(look.snapshot, made, nested, sorted(self._index.empty(untracked)), list(look.fresh))
-
-    def empty(self) -> set[str]:
-        """The folders without a file in them. Each ends with a slash. Raises GitError."""
-        return self._index.empty()
-
-    @property
-    def long_empty(self) -> set[str]:
-        """Those of them that a look has seen to have been so for a minute."""
-        return self._index.long_empty
+        return Began(look.snapshot, made, nested, sorted(self.index.empty(untracked)), list(look.fresh))
 
     def _complete(self) -> None:
         """Make the trees of a round that has just begun, before its index changes."""
@@ -230,9 +222,9 @@ class Store:
             self._tree = self._begun.tree
 
     def _make_trees(self) -> str:
-        listed = self._index.listed()
+        listed = self.index.listed()
         tree, folders = self.objects.write_folders(listed)
-        self._index.forget_trees(folders)
+        self.index.forget_trees(folders)
         ids = ids_in(listed)
         if self._copied is None:
             self.copies.open(ids)
@@ -254,8 +246,8 @@ class Store:
         self._write_file(_RULES, new)
         shown = {name for name in names_in(self._git.run(*outside)) if not name.endswith("/")} - before
         own = self._survey_own(project.repository(self.root))
-        gone = {*self._index.ignored()}.difference(own.names if own else ())
-        self._index.drop(gone)
+        gone = {*self.index.ignored()}.difference(own.names if own else ())
+        self.index.drop(gone)
         self._tree = ""
         now = self.look(new).snapshot
         return dict.fromkeys(gone) | {path: self.objects.entry(now, path) for path in shown}
@@ -264,7 +256,7 @@ class Store:
         """The folder beside the index of the person's repository; None if that can't be read."""
         if found and project.copy_index(found, os.path.join(self.path, OWN)):
             try:
-                return self._index.survey(OWN)
+                return self.index.survey(OWN)
             except GitStoppedError:
                 raise
             except GitError:  # it is damaged, split, sparse or of another kind
@@ -277,7 +269,7 @@ class Store:
         at_top = project.repository(top) if top else None
         listed = [*excludes, *([os.path.join(at_top.common, "info", "exclude")] if at_top else ())]
         self._write_file(_RULES, rules.ignore_list(self.root, (), top, listed))
-        ignored, rest = self._index.standard(survey.others)
+        ignored, rest = self.index.standard(survey.others)
         folders = {name for name in ignored if name.endswith("/")}
         inside = (f"{name}{rules.IGNORE}" for name in folders)
         names = (*survey.for_git, *survey.others, *ignored, *rest, *inside)
@@ -299,7 +291,7 @@ class Store:
         if excluded := self.excluded(plain):
             plain = [path for path in plain if path not in excluded]
         if by_ending:
-            blobs = self._index.ids(OWN)
+            blobs = self.index.ids(OWN)
             lent = project.lent_objects(found, blobs.values())
             sizes = self.objects.sizes(blobs.values(), lent) if lent else {}
             plain = [path for path in plain if self._size(path) == sizes.get(blobs[path], -1)]
@@ -332,11 +324,11 @@ class Store:
         self._complete()
         began = time.time_ns()
         self._write_file(_RULES, rules)
-        listing = self._index.listing(rules)
+        listing = self.index.listing(rules)
         listing.untracked |= {path for path in self._absent if os.path.lexists(os.path.join(self.root, path))}
         look = self._seen(listing)
         if look.is_current:
-            self._index.note(listing, rules, began)
+            self.index.note(listing, rules, began)
         return look
 
     def _seen(self, listing: IndexListing, *, may_be_large: bool = True, since: int = 0, is_made: bool = True) -> Look:
@@ -355,10 +347,10 @@ class Store:
         add = sorted({*add, *wrong})
         # A file may have grown over the limit, or can't be read any more.
         remove = gone | (indexed & beside.keys()) | wrong
-        hidden = {*self._index.ignored()} & gone if gone else set[str]()
+        hidden = {*self.index.ignored()} & gone if gone else set[str]()
         if remove or add:
             self._tree = ""  # until the index is written as a whole
-            unreadable = self._unreadable(self._index.update(listing, remove, add))
+            unreadable = self._unreadable(self.index.update(listing, remove, add))
         else:
             unreadable = {}
         self._written |= {path: self.written_at(path) for path in add}  # it may have been written while it was read
@@ -429,10 +421,10 @@ class Store:
                 beside[path], stats[path] = Entry(mode, f"{found.st_size}-{found.st_mtime_ns}", "unreadable"), key
             else:
                 add.append(path)
-        files, size = len(seen) + self._known[0], size + self._known[1]
+        files = len(seen) + self._known
         if not may_be_large and (files > MANY_FILES or size > MANY_BYTES):
             raise TooLargeError(files, size)
-        self._known = 0, 0
+        self._known = 0
         return sorted(add), beside, stats
 
     def _large(self, path: str, mode: str) -> Entry:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from .entries import REPOSITORY
-from .git import Git, GitError, GitStoppedError, batches, joined, names_in
+from .git import Git, GitError, GitStoppedError, batches, few_batches, joined, names_in
 
 UNTOUCHED = 60_000_000_000
 """Nanoseconds after which an empty folder is none that an agent has just made for a file."""
@@ -39,8 +39,6 @@ _NO_INDEX = "none.index"
 """The name of no index: what a survey has found is in none."""
 _PLAIN = re.compile(r"H(?<![^\0]H) 1[02]0... [^ ]+ 0\t([^\0]+)\0")
 """A file in the index as `git ls-files -z -v -s` has it, but one at which git was told not to look, or in conflict."""
-_PARTS = 4
-"""Command lines of paths with which a list costs less than one of everything."""
 
 
 @dataclass(slots=True)
@@ -78,7 +76,7 @@ class StoreIndex:
         self._root = root
         self._rules = rules
         self._git = git
-        self._untracked = UntrackedFiles(root)
+        self.untracked = UntrackedFiles(root)
 
     def survey(self, index: str = "index") -> Survey:
         """What the folder has beside this index of the store.
@@ -121,23 +119,16 @@ class StoreIndex:
         folders = (folder for name in own for folder in _empty_in(self._root, name))
         return {f"{folder}/" for folder in islice(folders, MANY_FOLDERS)}
 
-    @property
-    def long_empty(self) -> set[str]:
-        """Those of which a listing has seen that nothing has come into them or gone for a minute."""
-        return self._untracked.long_empty
-
     def _found(self, others: Sequence[str], *options: str, index: str = "index") -> list[str]:
-        parts = list(batches(others))
         command = ("ls-files", "-z", *options, "-X", self._rules, "--")
-        every = parts if len(parts) <= _PARTS else [()]
-        return [name for part in every for name in names_in(self._git.run(*command, *part, index=index))]
+        parts = few_batches(others)
+        return [name for part in parts for name in names_in(self._git.run(*command, *part, index=index))]
 
     def standard(self, others: Sequence[str]) -> tuple[list[str], list[str]]:
         """What git leaves out of a survey's finds by the rules and those of the folders, and what it doesn't."""
-        parts = list(batches([name for name in others if name.endswith("/")]))
         command = ("status", "--porcelain", "-z", "--ignored=matching", "-uall", "--no-renames", "--")
         lines: list[str] = []
-        for part in parts if len(parts) <= _PARTS else [()]:
+        for part in few_batches([name for name in others if name.endswith("/")]):
             printed = self._git.run(*command, *part, index=_NO_INDEX, settings=(f"core.excludesFile={self._rules}",))
             lines += names_in(printed)
         ignored, rest = (
@@ -147,7 +138,7 @@ class StoreIndex:
 
     def listing(self, rules: bytes) -> IndexListing:
         """What differs now. `rules` are the ignore rules in the file. Raises GitError."""
-        untracked = self._untracked.remembered(rules)
+        untracked = self.untracked.remembered(rules)
         if untracked is not None:
             return IndexListing(*self._differing("index"), untracked)
         with ThreadPoolExecutor(1) as beside:
@@ -178,7 +169,7 @@ class StoreIndex:
         """
         every = ("-c", "-o", "--directory", "-X", self._rules)
         names = listing.untracked
-        self._untracked.note(names, rules, began, lambda: names_in(self._git.run("ls-files", "-z", *every)))
+        self.untracked.note(names, rules, began, lambda: names_in(self._git.run("ls-files", "-z", *every)))
 
     def listed(self, index: str = "index") -> list[bytes]:
         """Each file of the index as `git ls-files -s` has it: its mode, its id and, from the 50th byte on, its path."""
@@ -194,7 +185,7 @@ class StoreIndex:
 
     def drop(self, paths: Collection[str]) -> None:
         """Forget files, and what was listed."""
-        self._untracked.forget()
+        self.untracked.forget()
         self._remove(paths)
 
     def begin(self, source: str, without: Collection[str]) -> None:
@@ -218,7 +209,7 @@ class StoreIndex:
             self._remove(unreadable)
         finally:
             if remove or unreadable or not listing.untracked.isdisjoint(add):
-                self._untracked.forget()
+                self.untracked.forget()
         return unreadable
 
     def check_attributes(self, paths: Iterable[str]) -> None:
@@ -291,6 +282,7 @@ class UntrackedFiles:
         self._noted = -math.inf
         """When that was noted, in seconds of the monotonic clock."""
         self.long_empty: set[str] = set()
+        """The empty folders into which nothing has come, and gone from them, for a minute."""
 
     def forget(self) -> None:
         """Have everything listed at the next look."""

@@ -110,7 +110,7 @@ def test_a_name_in_the_index_is_never_read_as_another_line(folder: Folder):
     forged = f"H 100644 {'b' * 40} 0\tevil"
     git(folder.path, "update-index", "--add", "--cacheinfo", f"160000,{'c' * 40},{forged}")
     shutil.copy2(folder.path / ".git/index", folder.store_path / "own.index")
-    found = folder.store._index.survey("own.index")
+    found = folder.store.index.survey("own.index")
     assert found.names == ["a.txt", "b.txt", "sub/c.txt"]
     assert not found.rest
 
