@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from . import project
 from .entries import LARGE, REPOSITORY, Entry
-from .git import Git, GitError, GitStoppedError
+from .git import Git, GitError
 from .objects import StoreObjects, is_id
 from .project import Repository
 
@@ -53,8 +53,6 @@ class Commits:
                 printed = self._git.run(
                     "rev-list", how, f"--format=%H %ct {_SUBJECT}", head, "--", lent=lent, settings=_SETTINGS
                 )
-            except GitStoppedError:
-                raise
             except GitError:
                 continue
             lines = map(_LINE.fullmatch, printed.decode("utf-8", "replace").split("\n"))
@@ -81,8 +79,6 @@ class Commits:
         lent = self._lent(found, [commit])
         try:
             printed = self._git.run("ls-tree", "-r", "-z", f"{commit}:{below}", lent=lent)
-        except GitStoppedError:
-            raise
         except GitError:
             if not below:
                 raise

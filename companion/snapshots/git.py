@@ -89,8 +89,11 @@ class GitError(OSError):
     """Git did not do what it was asked for; the text is its own."""
 
 
-class GitStoppedError(GitError):
-    """Git was ended, or lacked something on this machine: nothing is known of what it was to look at."""
+class GitStoppedError(OSError):
+    """Git was ended, or lacked something on this machine: nothing is known of what it was to look at.
+
+    So it is no GitError, after which something else may be done.
+    """
 
 
 class GitCrashedError(GitStoppedError):

@@ -138,7 +138,7 @@ class StoreObjects:
         if limit:
             # To tell how alike two files are git needs all contents.
             alike = "-M100%" if self.unsaved else "-M"
-            with contextlib.suppress(GitError):
+            with contextlib.suppress(GitError, GitStoppedError):
                 return self._git.run(*plain, limit, alike, before, after)
         return self._git.run(*plain, "--no-renames", before, after)
 
@@ -226,8 +226,6 @@ class StoreObjects:
             return tree
         try:
             return self._git.run("rev-parse", "--verify", "-q", f"{tree}:{path}").decode().strip()
-        except GitStoppedError:
-            raise
         except GitError:
             return EMPTY_TREE
 
@@ -312,7 +310,7 @@ class StoreObjects:
             sizes = {blob: size for blob, size in self.sizes(wanted, lent).items() if size <= limit}
             for part in _parts(sizes):
                 read |= self._read(part, lent, sum(sizes[blob] + _ABOUT for blob in part))
-        except (GitError, ValueError):
+        except (GitError, GitStoppedError, ValueError):
             return read
         return read
 
@@ -329,7 +327,7 @@ class StoreObjects:
             else:
                 return None
             return (self.recovered([blob]) or self.read([blob])).get(blob)
-        except GitError:
+        except (GitError, GitStoppedError):
             return None
 
     def indexed(self, found: Repository, below: str, paths: Sequence[str]) -> dict[str, str]:

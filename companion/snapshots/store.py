@@ -140,8 +140,6 @@ class Store:
             else:
                 self._begun = last = TreeSnapshot(self._make_trees, last.beside)
                 self._complete()
-        except GitStoppedError:
-            raise
         except GitError as error:
             raise DamagedError(str(error)) from error
         return last
@@ -157,8 +155,6 @@ class Store:
         try:
             blobs = self.objects.blobs(base.tree)
             is_whole = self.copies.find_lost(blobs.values())
-        except GitStoppedError:
-            raise
         except GitError as error:
             raise DamagedError("a part of the baseline is missing") from error
         self._absent = blobs.keys() - self.index.ids().keys()
@@ -255,12 +251,8 @@ class Store:
     def _survey_own(self, found: Repository | None) -> Survey | None:
         """The folder beside the index of the person's repository; None if that can't be read."""
         if found and project.copy_index(found, os.path.join(self.path, OWN)):
-            try:
+            with contextlib.suppress(GitError):  # it is damaged, split, sparse or of another kind
                 return self.index.survey(OWN)
-            except GitStoppedError:
-                raise
-            except GitError:  # it is damaged, split, sparse or of another kind
-                pass
         return None
 
     def _rules_now(self, excludes: Sequence[str], survey: Survey) -> tuple[set[str], bytes]:

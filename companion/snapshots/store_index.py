@@ -237,8 +237,6 @@ class StoreIndex:
         """Add files. Returns those that can't be read: they are no reason to miss the others."""
         try:
             self._git.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin", given=joined(paths))
-        except GitStoppedError:
-            raise
         except GitError:
             closed = {path for path in paths if not _is_readable(os.path.join(self._root, path))}
             if closed:

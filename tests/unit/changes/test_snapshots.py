@@ -14,7 +14,7 @@ import pytest
 
 from companion.changes.places import ignore_files
 from companion.platforms import open_folders, programs
-from companion.snapshots.git import Git, GitError, GitMissingError, GitStoppedError, program
+from companion.snapshots.git import Git, GitMissingError, GitStoppedError, program
 from companion.snapshots.merging import merge
 from companion.snapshots.store import DamagedError
 
@@ -428,7 +428,7 @@ def test_a_process_ends_with_the_store(folder: Folder):
     folder.round.begin()
     runs = Git(program(), str(folder.store_path), str(folder.path))
     runs.close()
-    with pytest.raises(GitError):
+    with pytest.raises(GitStoppedError):
         runs.run("rev-parse", "--git-dir")
 
 
