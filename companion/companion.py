@@ -415,8 +415,9 @@ class Companion:
             server.news.proposed(review.owner.cli, review.file_path)
 
     def _written(self, review: Review, text: str) -> None:
-        """A proposal that was accepted is on the disk."""
-        self.changes.written(review, text)
+        """A proposal is on the disk. If the person has not accepted it, it waits as a written change."""
+        if review.outcome == "accepted":
+            self.changes.written(review, text)
         if (server := self._windows.get(review.owner.window)) and server.tells_news:
             server.news.changed(review.owner.cli, review.file_path)
 

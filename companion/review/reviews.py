@@ -56,8 +56,8 @@ class Reviews:
     ) -> None:
         """`settings_of` gives the settings of a window.
 
-        `changed` is called when a review was opened or has its outcome, `written` with each accepted proposal and its
-        text, `opened` with each new proposal.
+        `changed` is called when a review was opened or has its outcome, `written` with each proposal that is on the
+        disk and its text, `opened` with each new proposal.
         """
         self.settings_of = settings_of
         self._changed = changed
@@ -421,8 +421,11 @@ class Reviews:
         return DiskFile(SourceText(review.request.old), exists=bool(review.request.old or seen), stamp=seen)
 
     async def _done_on_disk(self, review: Review) -> None:
-        """The file already matches the proposal: accept, and keep what the person has edited."""
-        self._settle(review, "accepted")
+        """The file already matches the proposal: tell the CLI so, and keep what the person has edited.
+
+        The person has answered nothing, so it is a written change that they have yet to review.
+        """
+        self._settle(review)
         review.owner.notify(_accepted(review, review.proposed.source))
         self._written(review, review.proposed.source)
         self._editor.messenger.mention(

@@ -806,6 +806,31 @@ class TestProposals(ReviewCase):
         yield lambda: diff.is_open and diff.text() == OLD
         self.assertEqual(self.window.active_view(), self.tab)
 
+    def test_one_that_its_cli_writes_before_anybody_has_gone_to_it_waits_as_a_written_change(self) -> Steps:
+        """It was in the baseline, and nobody had seen it."""
+        other = self.folder / "b.py"
+        other.write_text(OLD)
+        yield from self.begun()
+        yield from self.open_diff("x = 1\n")
+        yield from self.propose(OLD.replace("line 3\n", "line three\n"), other)
+        yield from self.review()
+        other.write_text(OLD.replace("line 3\n", "line three\n"))
+        yield self.has("◆ Qwen Code · proposes", "▾ app.py", "◆ Qwen Code", "▾ b.py   +1 −1", "✓ b.py · +1 −1 · closed")
+        self.go_to("line three")
+        self.press("u")
+        yield lambda: other.read_text() == OLD
+
+    def test_what_was_allowed_in_the_terminal_waits_whenever_the_cli_closes_its_diff(self) -> Steps:
+        """The file was looked at between its write and that."""
+        yield from self.begun()
+        yield from self.open_diff(OLD)
+        self.file.write_text(OLD)
+        yield lambda: self.screen.said("app.py already matches the proposal of Qwen Code")
+        yield from self.done(self.cli.call("closeDiff", filePath=str(self.file), suppressNotification=True))
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("◆ Qwen Code", "▾ app.py", "✓ app.py", "—")
+
     def test_what_was_not_in_sight_was_not_seen(self) -> Steps:
         """Nor what was folded, nor what is below the last line in sight."""
         yield from self.proposed("".join(f"other {at}\n" for at in range(400)))

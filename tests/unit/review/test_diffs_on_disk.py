@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from companion.changes.rounds import Rounds
 from companion.companion import Companion
 from companion.ids import ReviewId
 from companion.review import writes
@@ -92,6 +93,24 @@ class TestOnDisk:
         assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "new\n"}
         assert [text for _, _, text, _ in until(lambda: running.editor.kept)] == ["mine\n"]
         until(lambda: not running.editor.open_diffs)
+
+    @pytest.mark.parametrize("is_answered", [False, True])
+    def test_only_what_the_person_has_accepted_counts_as_reviewed_once_it_is_written(
+        self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, stream: Stream, path: str, is_answered: bool
+    ):
+        """What a CLI writes without their answer, or after a yes in its terminal, waits for a review."""
+        reviewed: list[str] = []
+        monkeypatch.setattr(Rounds, "written", lambda _, review, __: reviewed.append(review.name))
+        cli.open_diff(path, "new\n")
+        review = running.diff(path).review
+        if is_answered:
+            running.accept(path)
+        Path(path).write_bytes(b"new\n")
+        assert stream.take("ide/diffAccepted") == {"filePath": path, "content": "new\n"}
+        until(lambda: not running.editor.open_diffs)
+        until(lambda: not running.do(lambda companion: companion.reviews._writes.missing))
+        assert review.outcome == ("accepted" if is_answered else "")
+        assert reviewed == (["a.txt"] if is_answered else [])
 
     def test_a_file_that_changes_while_its_diff_is_open_is_warned_of(self, running: Running, cli: Cli, path: str):
         """The left side is no longer what is there."""
