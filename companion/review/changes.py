@@ -8,6 +8,7 @@ take a text or its pieces (`lines_of`): a caller of several functions splits the
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -96,6 +97,29 @@ def changes(old: Text, new: Text) -> list[Change]:
         old, new = old[:-1], new[:-1]  # the empty piece after the last line feed is no line to a reader
     effort = _EFFORT + _EFFORT_PER_LINE * (len(old) + len(new))
     return slide(shortest(compare(old, new, effort), old, new, effort), old, new)
+
+
+def carried(ranges: Sequence[Range], found: Sequence[Change]) -> list[Range]:
+    """Where ranges of lines of the old text are in the new one, by `changes(old, new)`.
+
+    Lines that were inserted just above or below a range are not in it.
+    """
+    starts = [change.old_start for change in found]
+
+    def place(line: int, at: int) -> int:
+        """Where the place above a line is, by the last difference above it, or at it."""
+        if at < 0:
+            return line
+        change = found[at]
+        if line >= change.old_end:
+            return line + change.new_end - change.old_end
+        return min(change.new_start + line - change.old_start, change.new_end)
+
+    places: list[Range] = []
+    for start, end in ranges:
+        first = place(start, bisect_right(starts, start) - 1)
+        places.append((first, first if start == end else max(first, place(end, bisect_left(starts, end) - 1))))
+    return places
 
 
 def count_of(found: Sequence[Change], old: Text, new: Text) -> Count:

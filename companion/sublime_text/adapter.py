@@ -101,6 +101,7 @@ class Adapter:
             self._post,
             self.ask_later,
             self.on_another_thread,
+            self.loaded,
             self._review_changed,
             self._all_reviewed,
             lambda: bool(self.settings.value("open_first_change")),

@@ -81,14 +81,14 @@ class TestWritten(ChangesCase):
         self.path.write_text(LINES.replace("line 3\n", "line three\n").replace("line 20\n", ""), newline="")
         yield from self.waits(code=("modified", 2))
 
-    def opened_at_first(self) -> Steps:
+    def opened_at_first(self, changes: int = 2) -> Steps:
         """Go to the first change: self.code."""
         self.window.run_command("qwen_companion_review_changes")
         yield {"condition": lambda: self.window.find_open_file(str(self.path)), "timeout": 60_000}
         code = self.window.find_open_file(str(self.path))
         assert code
         self.code = code
-        yield from self.marked(code, 2)
+        yield from self.marked(code, changes)
 
     def test_a_file_is_not_decided_while_an_older_version_of_it_is_marked(self) -> Steps:
         """The companion is slow to tell the changes of what an agent has just written."""
@@ -295,6 +295,87 @@ class TestWritten(ChangesCase):
         self.assertEqual(self.path.read_bytes(), before)
         self.assertIn("typed", text_of(self.code))
         self.assertTrue(self.code.is_dirty())
+
+    def opened_with(self, text: str, changes: int) -> Steps:
+        """Have the agent write this, and go to its first change: self.code."""
+        self.path.write_text(text, newline="")
+        yield from self.waits(code=("modified", changes))
+        yield from self.opened_at_first(changes)
+        self.code.settings().set("auto_indent", False)
+
+    def marked_lines(self) -> list[str]:
+        """The first line of each change that is marked."""
+        regions = self.code.get_regions("qwen_companion.changes")
+        return [self.code.substr(self.code.line(each.begin())) for each in regions]
+
+    def kept_lines(self) -> str:
+        """The lines of the baseline that aren't in the first text."""
+        marked = self.on_screen._views.get(self.code.id())
+        lines = marked.changes.baseline.splitlines() if marked else []
+        return " ".join(line for line in lines if f"{line}\n" not in LINES)
+
+    def test_some_lines_are_not_kept_in_a_tab_with_unsaved_text(self) -> Steps:
+        """Another one was than the selected one."""
+        yield from self.opened_with(LINES.replace("line 10\n", "line 10\na1\na2\na3\n"), 1)
+        self.put_caret(self.code, 12)
+        self.code.run_command("insert", {"characters": "typed\n"})
+        self.put_caret(self.code, 13, 13)
+        self.assertEqual(self.code.substr(self.code.line(self.code.sel()[0])), "a2")
+        self.code.run_command("qwen_companion_keep_change")
+        yield lambda: self.screen.said("unsaved edits. Save it first")
+        yield 500
+        self.assertEqual((self.listed(), self.kept_lines()), ({"code.txt": ("modified", 1)}, ""))
+
+    def test_the_selected_line_is_kept_after_some_were_cut_and_brought_back(self) -> Steps:
+        """The editor's undo brings back the text, but not where the changes were in it."""
+        yield from self.opened_with(LINES.replace("line 10\n", "line 10\na1\na2\na3\n"), 1)
+        self.code.sel().clear()
+        self.code.sel().add(sublime.Region(self.code.text_point(10, 0), self.code.text_point(12, 0)))
+        self.code.run_command("right_delete")
+        self.code.run_command("undo")
+        self.assertEqual(self.code.substr(self.code.line(self.code.text_point(12, 0))), "a3")
+        self.put_caret(self.code, 13, 13)
+        self.code.run_command("qwen_companion_keep_change")
+        yield lambda: self.kept_lines() == "a3"
+
+    def test_the_other_changes_keep_their_marks_when_one_is_kept_below_unsaved_text(self) -> Steps:
+        """They were marked where the file has them, and the next key kept another one than that at the caret."""
+        yield from self.opened_with(
+            LINES.replace("line 10\n", "ten\n").replace("line 20\n", "twenty\n").replace("line 28\n", "agent\n"), 3
+        )
+        self.put_caret(self.code, 1)
+        self.code.run_command("insert", {"characters": "typed\n" * 10})
+        self.put_caret(self.code, 20)
+        self.code.run_command("qwen_companion_keep_change")
+        yield from self.waits(code=("modified", 2))
+        yield lambda: self.marked_lines() == ["twenty", "agent"]
+        yield lambda: self.code.rowcol(self.code.sel()[0].b)[0] == 29
+        self.code.run_command("qwen_companion_keep_change")
+        yield lambda: self.marked_lines() == ["agent"] and self.kept_lines() == "ten twenty"
+
+    def test_what_is_written_below_unsaved_text_is_not_kept_in_a_tab_that_does_not_have_it(self) -> Steps:
+        """Lines that were the person's own were marked as its changes, and a key kept what was not in the tab."""
+        yield from self.opened_with(agents := LINES.replace("line 28\n", "agent\n"), 1)
+        self.put_caret(self.code, 1)
+        self.code.run_command("insert", {"characters": "typed\n" * 10})
+        self.path.write_text(agents.replace("line 20\n", "unseen\n"), newline="")
+        yield from self.waits(code=("modified", 2))
+        yield 500
+        self.assertEqual(self.marked_lines(), ["agent"])
+        for row in (20, 28, 30):
+            self.put_caret(self.code, row)
+            self.code.run_command("qwen_companion_keep_change")
+        self.window.run_command("qwen_companion_keep_file", {"path": str(self.path)})
+        yield lambda: self.screen.said("written again below your unsaved text")
+        self.assertEqual(self.listed(), {"code.txt": ("modified", 2)})
+        self.put_caret(self.code, 38)
+        self.code.run_command("qwen_companion_keep_change")
+        yield from self.waits(code=("modified", 1))
+        adapter = loaded("sublime_text.package").adapter()
+        adapter.unsaved.decide(self.code, "merge")
+        yield lambda: "unseen" in text_of(self.code)
+        self.window.run_command("qwen_companion_review_changes")
+        yield lambda: self.marked_lines() == ["unseen"]
 
     def test_selected_lines_are_undone(self) -> Steps:
         """Only the selected line of a change that has three."""

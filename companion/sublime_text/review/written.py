@@ -18,6 +18,7 @@ from ...changes.rows import ChangeRow
 from ...exclusion import shortened
 from ...ids import WindowId
 from ...review.changes import counted
+from ...review.compare import Change
 from ...review.document import NOTHING as NO_BODY
 from ...review.document import Body
 from ...visits import Visit
@@ -33,6 +34,7 @@ from ..places import if_openable
 from ..status.bar import StatusBar
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel, real_path
 from .decisions import Decision, decide
+from .loaded import LoadedTexts
 from .navigation import further
 from .side_by_side import Lines, SidesByWindow
 from .unsaved import OverwrittenTexts
@@ -48,6 +50,7 @@ NOTHING = "Nothing waits for a review."
 NOTHING_ELSE = "Nothing else that was written waits"
 UNSAVED = "This file has unsaved edits. Save it first; the change stays listed."
 STALE = "This file is being compared again. Try again in a moment."
+BELOW = "This file was written again below your unsaved text. Decide in the Review."
 UNSEEN = frozenset({"deleted", "excluded", "link", "repository"})
 """Kinds of files that are not opened to be reviewed."""
 UNDER_WAY = 10.0
@@ -232,6 +235,7 @@ class WrittenChanges:
         tell: Callable[[Callable[[Companion], object]], None],
         ask: AskLater,
         off_thread: OffThread,
+        loaded: LoadedTexts,
         changed: Callable[[sublime.Window], object],
         reviewed: Callable[[sublime.Window], object],
         opens_first: Callable[[], bool],
@@ -247,6 +251,7 @@ class WrittenChanges:
         self._tell = tell
         self._ask = ask
         self._off_thread = off_thread
+        self._loaded = loaded
         self._changed = changed
         self._reviewed = reviewed
         self._opens_first = opens_first
@@ -377,7 +382,7 @@ class WrittenChanges:
         if marked := self._views.get(view.id()):
             at = time.strftime("%H:%M", time.localtime())
             title = f"{os.path.basename(marked.changes.path)} (before, {at})"
-            self._show_beside(view, marked.changes.baseline, title, _lines_of(marked.changes), is_baseline=True)
+            self._show_beside(view, marked.changes.baseline, title, marked.lines, is_baseline=True)
 
     def _show_beside(
         self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool = False
@@ -408,23 +413,59 @@ class WrittenChanges:
     def _mark(self, view: sublime.View, row: ChangeRow, changes: FileChanges | None) -> None:
         if not view.is_valid() or self.listings.row_in(view) is None:
             return
-        marked = self._views.get(view.id())
         if changes is None:
             self._unmark(view, row)
-            return
-        if view.is_loading() or (not view.is_dirty() and text_of(view) != changes.text):
+        elif view.is_loading() or (not view.is_dirty() and text_of(view) != changes.text):
             # The editor has not loaded the file again yet; `loaded` comes then.
             self._asked.pop(view.id(), None)
-            return
-        if marked:
-            marked.update(row, changes)
-            if view.is_dirty():
-                self.edited(view)
+        elif not view.is_dirty():
+            self._draw(view, row, changes, ())
+        elif self._is_edit_of(view, changes.text):
+            self._ask_places(view, row, changes)
         else:
-            number = view.id()
-            marked = self._views[number] = WrittenView(view, row, changes, lambda *act: self._clicked(number, *act))
+            # What was written since the tab was loaded isn't in it. The marks that it has stay until it is.
+            self._asked.pop(view.id(), None)
+            if self._going.pop(row.full_path, 0):
+                say(view.window(), BELOW)
+
+    def _is_edit_of(self, view: sublime.View, text: str) -> bool:
+        """Whether a tab with unsaved text was loaded from this text."""
+        if (known := self._loaded.text(view)) is not None:
+            return known == text
+        marked = self._views.get(view.id())
+        return marked is not None and marked.changes.text == text
+
+    def _ask_places(self, view: sublime.View, row: ChangeRow, changes: FileChanges) -> None:
+        """Ask where the changes are in a tab with unsaved text."""
+        if (window := view.window()) is None:
+            return
+        mine, edition = text_of(view), view.change_count()
+
+        def answer(found: Sequence[Lines]) -> None:
+            if not view.is_valid():
+                return
+            if self.listings.row_in(view) == row and view.change_count() == edition:
+                self._draw(view, row, changes, [Change(*each) for each in found])
+            else:
+                self._asked.pop(view.id(), None)
+                self._refresh(view)
+
+        def failed(_: str) -> None:
+            self._asked.pop(view.id(), None)
+
+        self._ask(window, lambda companion: companion.changes.compared(changes.text, mine), answer, failed)
+
+    def _draw(self, view: sublime.View, row: ChangeRow, changes: FileChanges, typed: Sequence[Change]) -> None:
+        number = view.id()
+        if marked := self._views.get(number):
+            marked.update(row, changes, typed)
+        else:
+            act = lambda *clicked: self._clicked(number, *clicked)  # noqa: E731
+            marked = self._views[number] = WrittenView(view, row, changes, typed, act)
+        if view.is_dirty():
+            self._references.edited(view)
         if sides := self._sides.with_baseline(view):
-            sides.show(changes.baseline, _lines_of(changes))
+            sides.show(changes.baseline, marked.lines)
         self._arrive(marked, changes)
 
     def _unmark(self, view: sublime.View, row: ChangeRow) -> None:
@@ -521,11 +562,12 @@ class WrittenChanges:
         window = marked.view.window()
         if window is None:
             return False
-        if what == "undo" and marked.view.is_dirty():
-            say(marked.view.window(), UNSAVED)
-            return False
-        if not marked.view.is_dirty() and not marked.is_current:
-            say(marked.view.window(), STALE)
+        if marked.view.is_dirty():
+            if what == "undo" or any(lines for _, lines in found):  # nobody knows which lines those of the file are
+                say(window, UNSAVED)
+                return False
+        elif not marked.is_current:
+            say(window, STALE)
             return False
         decide(self._ask, window, marked.row, what, found, done)
         return True
@@ -534,8 +576,9 @@ class WrittenChanges:
         """Keep or undo a file. Then the next one comes if the person is in it."""
         view = self._focus.last(window)
         is_here = view is not None and self.listings.row_in(view) == row
-        if view and is_here and (marked := self._views.get(view.id())) and not marked.shows(row):
-            say(window, STALE)
+        marked = self._views.get(view.id()) if view and is_here else None
+        if view and is_here and not (marked.shows(row) if marked else not view.is_dirty()):
+            say(window, BELOW if view.is_dirty() else STALE)
             return
         onward = Onward.of_file(view, what) if view and is_here else None
         decide(self._ask, window, row, what, None, lambda: self._decided(window, onward) if onward else None)
@@ -647,10 +690,6 @@ def _behind(rows: Sequence[ChangeRow], done: ChangeRow) -> int:
 
 def _carets(view: sublime.View) -> list[tuple[int, int]]:
     return [(region.a, region.b) for region in view.sel()]
-
-
-def _lines_of(changes: FileChanges) -> list[Lines]:
-    return [each[:4] for each in changes.changes]
 
 
 def _say_unseen(window: sublime.Window, row: ChangeRow) -> None:

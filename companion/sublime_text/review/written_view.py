@@ -7,7 +7,7 @@ gets no lasting setting.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import sublime
@@ -15,7 +15,7 @@ import sublime
 from ...changes.port import FileChanges
 from ...changes.rows import ChangeRow
 from ...changes.state import GOES
-from ...review.changes import lines_of
+from ...review.changes import carried, lines_of
 from ...review.compare import Change
 from ...review.marks import Marks, Side, marks_of, points_of, starts_of
 from ..buffers import text_of
@@ -24,6 +24,7 @@ from ..style import ACCEPTS, COLOURS, UNDOES
 from .diff_marks import Links, SideMarks, change_regions
 from .navigation import KEYS_STATUS, at_caret, next_change, rows_in, show_change, show_place
 from .removed_lines import RemovedLines, gap_above, gone_lines
+from .side_by_side import Lines
 
 _STYLE = f"<style>{COLOURS} body {{ margin: 0; }} a {{ padding: 0 0.3rem; }}</style>"
 _GONE = '<span class="deleted">−{lines}</span> '
@@ -36,10 +37,18 @@ MERGE_AFTER = 400
 
 
 class WrittenView:
-    """One view of a file with written changes. `act` gets "keep" or "undo" and the key of a change."""
+    """One view of a file with written changes. `act` gets "keep" or "undo" and the key of a change.
+
+    `typed` is what differs between the text that was compared and that of the view.
+    """
 
     def __init__(
-        self, view: sublime.View, row: ChangeRow, changes: FileChanges, act: Callable[[str, str], None]
+        self,
+        view: sublime.View,
+        row: ChangeRow,
+        changes: FileChanges,
+        typed: Sequence[Change],
+        act: Callable[[str, str], None],
     ) -> None:
         self.view = view
         self.row = row
@@ -49,12 +58,17 @@ class WrittenView:
         self._removed = RemovedLines(view, self._show_own)
         self._revealed: tuple[Marks, int] | None = None
         """The marks of the change whose removed lines are shown, and by how much it has moved since it was compared."""
-        self._draw()
+        self._draw(typed)
 
-    def _draw(self) -> None:
+    def _draw(self, typed: Sequence[Change]) -> None:
         self.refer_to(self.changes.baseline)
-        starts = starts_of(lines_of(self.changes.text))
-        lines = [points_of(starts, change[2], change[3]) for change in self.changes.changes]
+        self._draw_marks(typed)
+
+    def _draw_marks(self, typed: Sequence[Change]) -> None:
+        self._drawn = self.view.change_count()
+        starts = starts_of(lines_of(text_of(self.view)))
+        places = carried([change[2:4] for change in self.changes.changes], typed)
+        lines = [points_of(starts, *place) for place in places]
         links = Links([self._links(number) for number in range(len(lines))])
         for step in self._marks.steps(Side(lines, [], []), inline=True, links=links):
             step()
@@ -83,12 +97,12 @@ class WrittenView:
         """Whether the changes are marked that the file has in this row, wherever the person has edited meanwhile."""
         return self.changes.after == row.after
 
-    def update(self, row: ChangeRow, changes: FileChanges) -> None:
+    def update(self, row: ChangeRow, changes: FileChanges, typed: Sequence[Change]) -> None:
         """The file or its baseline has changed."""
         was_shown = self._revealed is not None
         self.hide_removed()
         self.row, self.changes = row, changes
-        self._draw()
+        self._draw(typed)
         if was_shown and (number := self._at_caret()) is not None:
             self._reveal(number)
         self.caret_moved()
@@ -109,10 +123,25 @@ class WrittenView:
 
     def regions(self) -> list[sublime.Region]:
         """Where the changes are by now, from the top."""
+        # The editor's undo brings the text back, but not where the changes were in it.
+        if self._drawn != self.view.change_count() and not self.view.is_dirty() and self.is_current:
+            self._draw_marks(())
         return change_regions(self.view)
 
+    @property
+    def lines(self) -> list[Lines]:
+        """The lines of the changes in the baseline, and in the view by now."""
+        found: list[Lines] = []
+        for change, region in zip(self.changes.changes, self.regions(), strict=False):
+            first, last = rows_in(self.view, region)
+            found.append((*change[:2], first, first if region.empty() else last + 1))
+        return found
+
     def at_carets(self) -> list[tuple[str, tuple[int, int] | None]]:
-        """The changes at the carets and selections: the key of each, and the lines if only some are selected."""
+        """The changes at the carets and selections: the key of each, and the lines if only some are selected.
+
+        The lines fit as long as the view has the text that was compared.
+        """
         found: dict[int, tuple[int, int] | None] = {}
         regions = self.regions()
         if len(regions) != len(self.changes.changes):

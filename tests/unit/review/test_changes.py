@@ -11,6 +11,7 @@ from companion.review.changes import (
     Count,
     Side,
     TextEdit,
+    carried,
     changes,
     count_of,
     fillers,
@@ -158,6 +159,30 @@ def test_a_part_that_is_too_large_is_one_change_and_the_others_are_still_compare
     assert found[0] == Change(1, 2, 1, 2)
     assert found[-1] == Change(20_004, 20_005, 20_004, 20_005)
     assert max(change.deleted for change in found) > 500
+
+
+@pytest.mark.parametrize(
+    ("typed", "place"),
+    [
+        ("abcdef", (2, 4)),
+        ("xxabcdef", (4, 6)),
+        ("abxcdef", (3, 5)),
+        ("abcxdef", (2, 5)),
+        ("abcdxef", (2, 4)),
+        ("abcdefx", (2, 4)),
+        ("abCdef", (2, 4)),
+        ("aBCxdef", (2, 5)),
+        ("abcDEf", (2, 4)),
+        ("abdef", (2, 3)),
+        ("abef", (2, 2)),
+        ("f", (0, 0)),
+    ],
+)
+def test_lines_are_found_again_in_a_text_that_was_edited(typed: str, place: tuple[int, int]):
+    """The third and the fourth one of six. What was inserted above or below them doesn't belong to them."""
+    old, new = list("abcdef"), list(typed)
+    assert carried([(2, 4)], changes(old, new)) == [place]
+    assert carried([(2, 2)], changes(old, new)) == [(place[0], place[0])]
 
 
 class TestOneChange:

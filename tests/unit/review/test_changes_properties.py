@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion.review.changes import (
+    carried,
     changes,
     count_of,
     fillers,
@@ -61,6 +62,19 @@ def test_changes_are_ordered_apart_and_equal_outside(pair: tuple[str, str]):
     assert kept_old == kept_new
     assert len(kept_old) == len(old) - sum(change.deleted for change in found)
     assert len(kept_new) == len(new) - sum(change.inserted for change in found)
+
+
+@given(pairs, st.tuples(st.integers(0, 30), st.integers(0, 30)))
+def test_lines_that_are_not_edited_are_carried_to_themselves(pair: tuple[str, str], ends: tuple[int, int]):
+    old, new = map(lines_of, pair)
+    start, end = sorted(min(each, len(old)) for each in ends)
+    found = changes(*pair)
+    [(first, after)] = carried([(start, end)], found)
+    assert 0 <= first <= after <= len(new)
+    if not any(change.old_start < end and change.old_end > start for change in found):
+        assert after - first >= end - start
+        kept = [line for line in new[first:after] if line in old[start:end]]
+        assert kept[: end - start] == list(old[start:end])
 
 
 @given(pairs)
