@@ -493,6 +493,17 @@ class TestReview(ReviewCase):
         self.assertIn("+line of one\n", text)
         self.assertNotIn("line of two", text)
 
+    def test_a_file_is_under_an_earlier_prompt_once_all_of_the_later_one_is_kept(self) -> Steps:
+        """It stayed under the later one, and the earlier one said that it was changed again."""
+        yield from self.two_turns("one.py", "one.py")
+        yield from self.review()
+        yield self.has("◆ Agent", "◆ Agent", "▾ one.py", "line of two")
+        self.go_to("line of two")
+        self.press("k")
+        yield self.has("— 1 file, +1 −1", "◆ Agent", "▾ one.py   +1 −1")
+        [heading] = [line for line in self.lines() if line.startswith("◆ Agent")]
+        self.assertIn("“Prompt one”   1 file, +1 −1", heading)
+
     def _turn_shown(self) -> sublime.View | None:
         view = self.window.active_view()
         return view if view and view.name() == "Qwen: Changes of a Turn" else None

@@ -79,8 +79,8 @@ class ReviewFeed:
         self._versions: dict[FileKey, str] = {}
         self._asked: dict[FileKey, str] = {}
         """The versions of the bodies that were asked for and have not come."""
-        self._turns_of: dict[tuple[str, str, str], tuple[FileTurn, ...]] = {}
-        """The last one first, by root, path and what is on the disk."""
+        self._turns_of: dict[tuple[str, ...], tuple[FileTurn, ...]] = {}
+        """The last one first, by what `_contents` says of a row."""
         self._asks_turns = False
         self._is_over = True
         """Whether a proposal that comes while none waits begins another turn."""
@@ -91,7 +91,7 @@ class ReviewFeed:
         listing = self._written.listings.of(self.window)
         self.rows = {FileKey("written", row.root, row.path): row for row in listing.rows}
         self.comments = {comment.id: comment for comment in self._commented.of_window(self.window)}
-        if all((row.root, row.path, row.after) in self._turns_of for row in listing.rows):
+        if all(_contents(row) in self._turns_of for row in listing.rows):
             self.turns = [*self._proposing(), *self._turns()]
             self._listed = {file.key: file for turn in self.turns for file in turn.files}
             self.bodies = {key: body for key, body in self.bodies.items() if key in self._listed}
@@ -235,7 +235,7 @@ class ReviewFeed:
 
         def answer(found: dict[tuple[str, str], tuple[FileTurn, ...]]) -> None:
             self._asks_turns = False
-            self._turns_of = {(row.root, row.path, row.after): found.get((row.root, row.path), ()) for row in rows}
+            self._turns_of = {_contents(row): found.get((row.root, row.path), ()) for row in rows}
             self.changed()
 
         def failed(_: str) -> None:
@@ -267,7 +267,7 @@ class ReviewFeed:
         # Hundreds of files, of which one or two have changed since.
         self._made = {row: self._made.get(row) or self._written_file(key, row) for key, row in self.rows.items()}
         for row, file in self._made.items():
-            turns = self._turns_of[row.root, row.path, row.after]
+            turns = self._turns_of[_contents(row)]
             last = next(iter(turns), None)
             found.setdefault(last.key if last else f"before {row.agents}", (last, [], []))[1].append(file)
             for turn in turns[1:]:
@@ -305,6 +305,11 @@ def proposal_version(diff: DiffView) -> str:
     """Identifies both texts of a proposal as they are now."""
     edition = f"{diff.proposal.id()} {diff.proposal.change_count()}" if diff.is_open else "no tab"
     return f"{edition} {diff.review.seen} {diff.review.unmarked}"
+
+
+def _contents(row: ChangeRow) -> tuple[str, ...]:
+    """A file with what is in the baseline and on the disk: a keep changes which prompts something waits of."""
+    return row.root, row.path, row.before, row.after
 
 
 def _line_of(comment: Comment) -> DoneLine:
