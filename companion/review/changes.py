@@ -55,7 +55,7 @@ class Count:
     changes: int = 0
 
     def __add__(self, other: Count) -> Count:
-        """Both together. They must have no file in common."""
+        """Both together. They have no file in common, or whoever adds them counts the files."""
         return Count(
             self.files + other.files,
             self.inserted + other.inserted,

@@ -14,7 +14,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
@@ -86,6 +86,8 @@ class ListedFile:
     renamed_from: str = ""
     reason: str = ""
     """What the agent said just before it, in a line."""
+    place: str = ""
+    """The absolute path without links: a file may be proposed and written. Empty for one on another machine."""
 
     @property
     def said(self) -> str:
@@ -123,11 +125,6 @@ class ReviewTurn:
     files: Sequence[ListedFile] = ()
     again: Sequence[str] = ()
     """What it has changed besides and a later prompt has changed again, as it is shown: it is under that one."""
-
-    @property
-    def count(self) -> Count:
-        """How much of it waits."""
-        return sum((file.count for file in self.files), Count())
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,14 +343,23 @@ def arranged(
 def _title(turns: Sequence[ReviewTurn], shown: Sequence[tuple[ReviewTurn, Sequence[ListedFile]]], wanted: str) -> str:
     """How much is shown; empty for nothing."""
     files = [file for turn in turns for file in turn.files]
-    count = sum((file.count for _, found in shown for file in found), Count())
+    count = _count([file for _, found in shown for file in found])
     if not files:
         return ""
     if wanted.split():
-        return f"{count.files} of {counted(len(files), 'file')}, {count.lines}: only those with “{_line(wanted)}”"
-    proposed = sum(file.key.back_end == "proposal" for file in files)
-    parts = f": {proposed} proposed, {len(files) - proposed} written" if 0 < proposed < len(files) else ""
+        of = counted(_count(files).files, "file")
+        return f"{count.files} of {of}, {count.lines}: only those with “{_line(wanted)}”"
+    proposed, written = (
+        _count([file for file in files if file.key.back_end == each]).files for each in ("proposal", "written")
+    )
+    parts = f": {proposed} proposed, {written} written" if proposed and written else ""
     return f"{count}{parts}"
+
+
+def _count(files: Sequence[ListedFile]) -> Count:
+    """How much there is to review in some files. One that is proposed and written is one, with the lines of both."""
+    total = sum((file.count for file in files), Count())
+    return replace(total, files=len({file.place or file.key for file in files}))
 
 
 class _Filled:
@@ -403,7 +409,7 @@ def is_open(file: ListedFile, folded: Collection[FileKey]) -> bool:
 
 def _turn_line(turn: ReviewTurn, files: Sequence[ListedFile]) -> str:
     words = f"“{turn.words}”" if turn.words else ""
-    count = sum((file.count for file in files), Count())
+    count = _count(files)
     said = " · ".join(filter(None, (turn.agent or "Changed outside", turn.at, words)))
     again = _line(f"changed again later: {', '.join(turn.again)}") if turn.again else ""
     return f"{TURN}{_line(said)}{SPLIT}  {'  '.join(filter(None, (str(count) if files else '', again)))}\n"

@@ -860,6 +860,15 @@ class TestProposals(ReviewCase):
 
     go_to = TestReview.go_to
 
+    def test_a_file_that_is_written_and_proposed_again_counts_once(self) -> Steps:
+        self.file.write_text(OLD)
+        yield from self.begun()
+        self.file.write_text(new := OLD.replace("line 3\n", "line three\n"))
+        yield from self.waits(1)
+        yield from self.propose(new.replace("line 30\n", "line thirty\n"))
+        yield from self.review()
+        yield self.has("— 1 file, +2 −2: 1 proposed, 1 written", "▾ app.py   +1 −1", "▾ app.py   +1 −1")
+
     def test_undo_reverts_in_the_proposed_text_and_accept_answers(self) -> Steps:
         yield from self.proposed()
         self.assertEqual(self.row(), "line 3")

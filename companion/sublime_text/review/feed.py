@@ -17,6 +17,7 @@ from ...review.changes import Count, changes, lines_of
 from ...review.document import NOTHING, Block, Body, DoneLine, FileKey, ListedFile, ReviewTurn, body_of
 from ...review.targets import revert_fingerprint
 from ..calls import AskLater, OffThread
+from ..windows import real_path
 from .decisions import decide
 from .header import reason_line
 
@@ -260,7 +261,10 @@ class ReviewFeed:
         count = diff.counts or Count(1, changes=1)
         path = self._shown(review.file_path)
         reason = reason_line(review.reason)
-        return ListedFile(key, path, version, count, diff.agent, "proposal", review.unmarked, state, reason=reason)
+        place = real_path(review.file_path) if review.is_here else ""
+        return ListedFile(
+            key, path, version, count, diff.agent, "proposal", review.unmarked, state, reason=reason, place=place
+        )
 
     def _turns(self) -> list[ReviewTurn]:
         found: dict[str, tuple[FileTurn | None, list[ListedFile], list[str]]] = {}
@@ -283,8 +287,10 @@ class ReviewFeed:
     def _written_file(self, key: FileKey, row: ChangeRow) -> ListedFile:
         state, agent = "new" if row.is_new else "", ", ".join(row.agents)
         note = row.note if not row.renamed_from else ""
-        path = self._shown(row.full_path)
-        return ListedFile(key, path, row.version, row.count, agent, row.kind, note, state, row.renamed_from)
+        path, place = self._shown(row.full_path), row.full_path
+        return ListedFile(
+            key, path, row.version, row.count, agent, row.kind, note, state, row.renamed_from, place=place
+        )
 
     def _shown(self, path: str) -> str:
         """A path as it is shown: in its folder, with that one's name if the window has several."""

@@ -185,6 +185,19 @@ def test_headings_say_how_much_there_is_and_a_renamed_file_is_one() -> None:
     assert (found.missing, found.is_whole) == ([], True)
 
 
+def test_a_file_that_is_proposed_and_written_is_one() -> None:
+    body = made("a\n", "b\nc\n")
+    written = replace(file("a.py", body), place="/r/a.py")
+    proposed = replace(written, key=FileKey("proposal", "", "1"))
+    again, other = replace(proposed, key=FileKey("proposal", "", "2")), file("b.py", body)
+    both = [ReviewTurn(0, "Qwen Code", "proposes", files=[proposed, again]), *turns(written, other)]
+    assert text(arranged(both, {}).blocks)[:2] == [
+        "— 2 files, +8 −4: 1 proposed, 2 written",
+        "◆ Qwen Code · proposes   1 file, +4 −2",
+    ]
+    assert text(arranged(both, {}, wanted="a.py").blocks)[0] == "— 1 of 2 files, +6 −3: only those with “a.py”"
+
+
 def test_what_is_folded_is_one_line() -> None:
     body = made("a\n", "b\n")
     one, other = file("a.py", body), file("new.py", body, kind="created")
