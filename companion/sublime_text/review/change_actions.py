@@ -11,7 +11,8 @@ import sublime
 from ...review.port import NOT_EDITABLE
 from ...review.targets import Action, Target
 from ..panels import say
-from .navigation import go_to_change, make_edits, rows_in
+from ..windows import focus_view
+from .navigation import make_edits, rows_in
 
 if TYPE_CHECKING:
     from ...review.changes import TextEdit
@@ -113,7 +114,9 @@ class ChangeActions:
         if diff.is_arriving:  # its first change comes as soon as it is marked
             diff.after_arrival(lambda: self.move(step, beyond))
             return
-        if not go_to_change(diff.window, diff.proposal, step, wraps=beyond is None):
+        if diff.marked.go(step, wraps=beyond is None):
+            focus_view(diff.window, diff.proposal)
+        else:
             (beyond or (lambda: say(diff.window, "There is no change.")))()
 
     def _run(self) -> None:

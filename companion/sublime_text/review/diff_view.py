@@ -23,10 +23,10 @@ from ..windows import (
 )
 from .answers import Attention
 from .change_actions import ChangeActions
-from .diff_marks import FILLERS, NARROW, SideMarks, are_few, change_regions, proposal_links
+from .diff_marks import FILLERS, NARROW, SideMarks, are_few, proposal_links
 from .header import HEADER, Header, notes, show_headers, warnings_of
 from .leftovers import LeftViews, remember
-from .navigation import show_change, show_place
+from .navigation import MarkedChanges
 from .removed_lines import RemovedLines, first_gap, gone_lines
 from .side_by_side import ScrollTogether
 
@@ -159,7 +159,7 @@ def set_up(view: sublime.View, review: Review, side: Side) -> None:
     settings = view.settings()
     settings.set("mini_diff", False)  # it would say what our own marks say, perhaps a line apart
     settings.set("word_wrap", False)  # wrapped lines would make the sides uneven
-    show_place(view, KEYS)
+    MarkedChanges(view, KEYS).show_place()
 
 
 class DiffView:
@@ -170,7 +170,8 @@ class DiffView:
     """
 
     proposal: sublime.View
-    """Only if `is_open`, as `layout`, `group` and `focus_before`."""
+    """Only if `is_open`, as `marked`, `layout`, `group` and `focus_before`."""
+    marked: MarkedChanges
     layout: Layout
     group: int
     focus_before: FocusBefore
@@ -242,6 +243,7 @@ class DiffView:
         """Show the diff in this view of the proposal."""
         self.proposal = proposal
         self._buffer = proposal.buffer_id()
+        self.marked = MarkedChanges(proposal, KEYS)
         self._proposal_header = Header(proposal, self._act)
         revert = self._act if self.review.is_editable else None
         self._proposal_marks = SideMarks(proposal, "inserted", revert, marks_gaps=True)
@@ -331,7 +333,7 @@ class DiffView:
     def arrive(self, step: Literal[1, -1]) -> None:
         """The person comes here: go to the first change, or to the last one if the step is backwards."""
         if self._is_drawn:
-            self._go_to_end(step)
+            self.marked.go_to_end(step)
         else:
             self._arrival = step
 
@@ -344,16 +346,12 @@ class DiffView:
         """Do something as soon as the change to which the person has come is in front."""
         self._after_arrival.append(move)
 
-    def _go_to_end(self, step: Literal[1, -1]) -> None:
-        if regions := change_regions(self.proposal):
-            show_change(self.proposal, regions[0 if step > 0 else -1])
-
     def _drawn(self) -> None:
         self._is_drawn = True
-        self.show_place()
+        self.marked.show_place()
         arrival, self._arrival = self._arrival, None
         if arrival and [(each.a, each.b) for each in self.proposal.sel()] == [(0, 0)]:  # they have not moved on
-            self._go_to_end(arrival)
+            self.marked.go_to_end(arrival)
         moves, self._after_arrival = self._after_arrival, []
         for move in moves:
             move()
@@ -563,10 +561,6 @@ class DiffView:
         # The editor's inline diff needs it (sublimehq/sublime_text#4747).
         self.proposal.settings().set("mini_diff", not removed.is_own)
         removed.show(gap)
-
-    def show_place(self) -> None:
-        """Say in the status bar which change the caret is in."""
-        show_place(self.proposal, KEYS)
 
     def show_headers(self) -> None:
         """Say in the headers what is so now."""

@@ -376,7 +376,7 @@ class Diffs:
     def caret_moved(self, view: sublime.View) -> None:
         """The carets of a view have moved."""
         if self._open and (diff := self.find(view)) and view == diff.proposal:
-            diff.show_place()
+            diff.marked.show_place()
 
     def edited(self, view: sublime.View) -> None:
         """A view was edited. The marks of a proposal are updated after a short pause."""

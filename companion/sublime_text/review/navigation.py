@@ -12,7 +12,7 @@ from ...review.changes import counted, in_one
 from ..buffers import edit, text_of
 from ..keys import KEYS
 from ..panels import say
-from ..windows import focus_view, put_caret, select
+from ..windows import put_caret, select
 from .diff_marks import WORDS, change_regions
 from .side_by_side import show_sideways
 
@@ -38,65 +38,70 @@ def make_edits(proposal: sublime.View, edits: Sequence[TextEdit], *, moves_caret
         select(proposal, *carets)
 
 
-def at_caret(view: sublime.View, regions: Sequence[sublime.Region]) -> int | None:
-    """The number of the change at the first caret, from 0; one without lines is at the line below it.
+class MarkedChanges:
+    """Goes from change to change in a view in which they are marked: a proposal, or a file that is written already."""
 
-    `regions` are those of the changes, from the top.
-    """
-    if not len(view.sel()):
-        return None
-    line = view.line(view.sel()[0].b)
-    at = bisect_right(regions, line.end(), key=sublime.Region.begin) - 1
-    return at if at >= 0 and line.begin() <= max(regions[at].end() - 1, regions[at].begin()) else None
+    def __init__(self, view: sublime.View, keys: Mapping[str, str]) -> None:
+        """`keys` are what the status bar names with its key: its words, and the command."""
+        self.view = view
+        self._keys = keys
 
+    @property
+    def regions(self) -> list[sublime.Region]:
+        """Where the changes are by now, from the top. A region is empty where lines are missing."""
+        return change_regions(self.view)
 
-def show_place(view: sublime.View, commands: Mapping[str, str]) -> None:
-    """Say in the status bar which change the caret is in, and the keys of these commands by their words."""
-    regions = change_regions(view)
-    at = at_caret(view, regions)
-    place = counted(len(regions), "change") if at is None else f"Change {at + 1} of {len(regions)}"
-    keys = [KEYS.after(words, command) for words, command in commands.items()]
-    view.set_status(KEYS_STATUS, " · ".join([place, *keys] if regions else keys))
+    def at_caret(self, regions: Sequence[sublime.Region]) -> int | None:
+        """The number of the change at the first caret, from 0; one without lines is at the line below it.
 
+        `regions` are those of the changes.
+        """
+        if not len(self.view.sel()):
+            return None
+        line = self.view.line(self.view.sel()[0].b)
+        at = bisect_right(regions, line.end(), key=sublime.Region.begin) - 1
+        return at if at >= 0 and line.begin() <= max(regions[at].end() - 1, regions[at].begin()) else None
 
-def further(view: sublime.View, regions: Sequence[sublime.Region], step: Literal[1, -1]) -> int | None:
-    """The number of the next or the previous change from the line of the first caret; None if there is none."""
-    line = view.line(view.sel()[0].b if len(view.sel()) else 0)
-    if step > 0:
-        return next((at for at, region in enumerate(regions) if region.begin() > line.end()), None)
-    before = [at for at, region in enumerate(regions) if region.begin() < line.begin()]
-    return before[-1] if before else None
+    def further(self, step: Literal[1, -1]) -> int | None:
+        """The number of the next or the previous change from the line of the first caret; None if there is none."""
+        regions, line = self.regions, self.view.line(self.view.sel()[0].b if len(self.view.sel()) else 0)
+        if step > 0:
+            return next((at for at, region in enumerate(regions) if region.begin() > line.end()), None)
+        before = [at for at, region in enumerate(regions) if region.begin() < line.begin()]
+        return before[-1] if before else None
 
+    def go(self, step: Literal[1, -1], *, wraps: bool) -> bool:
+        """Go to the next or the previous change from the caret. Returns whether there is one.
 
-def next_change(view: sublime.View, step: Literal[1, -1], *, wraps: bool) -> sublime.Region | None:
-    """The next or the previous change from the caret.
+        With `wraps`, the first one from the other end comes after the last, which is said.
+        """
+        regions, at = self.regions, self.further(step)
+        if at is None and wraps and regions:
+            at = 0 if step > 0 else len(regions) - 1
+            end = "top" if step > 0 else "bottom"
+            say(self.view.window(), f"Change {at + 1} of {len(regions)}, from the {end} again")
+        if at is not None:
+            self.show(regions[at])
+        return at is not None
 
-    With `wraps`, the first one from the other end comes after the last, which is said.
-    """
-    regions = change_regions(view)
-    at = further(view, regions, step)
-    if at is None and wraps and regions:
-        at = 0 if step > 0 else len(regions) - 1
-        end = "top" if step > 0 else "bottom"
-        say(view.window(), f"Change {at + 1} of {len(regions)}, from the {end} again")
-    return None if at is None else regions[at]
+    def go_to_end(self, step: int) -> None:
+        """Go to the first change, or to the last one if the step is backwards."""
+        if regions := self.regions:
+            self.show(regions[0 if step > 0 else -1])
 
+    def show(self, region: sublime.Region) -> None:
+        """Put the caret at a change, in the middle of the screen."""
+        put_caret(self.view, region.begin())
+        if word := next((word for word in self.view.get_regions(WORDS) if region.contains(word)), None):
+            show_sideways(self.view, word)
 
-def go_to_change(window: sublime.Window, proposal: sublime.View, step: Literal[1, -1], *, wraps: bool) -> bool:
-    """Go to the next or the previous change of a proposal from the caret. Returns whether there is one."""
-    region = next_change(proposal, step, wraps=wraps)
-    if region is None:
-        return False
-    focus_view(window, proposal)
-    show_change(proposal, region)
-    return True
-
-
-def show_change(view: sublime.View, region: sublime.Region) -> None:
-    """Put the caret at a change, in the middle of the screen."""
-    put_caret(view, region.begin())
-    if word := next((word for word in view.get_regions(WORDS) if region.contains(word)), None):
-        show_sideways(view, word)
+    def show_place(self) -> None:
+        """Say in the status bar which change the caret is in, and the keys."""
+        regions = self.regions
+        at = self.at_caret(regions)
+        place = counted(len(regions), "change") if at is None else f"Change {at + 1} of {len(regions)}"
+        keys = [KEYS.after(words, command) for words, command in self._keys.items()]
+        self.view.set_status(KEYS_STATUS, " · ".join([place, *keys] if regions else keys))
 
 
 def rows_in(view: sublime.View, region: sublime.Region) -> tuple[int, int]:

@@ -35,7 +35,6 @@ from ..status.bar import StatusBar
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel, real_path
 from .decisions import Decision, decide
 from .loaded import LoadedTexts
-from .navigation import further
 from .side_by_side import Lines, SidesByWindow
 from .unsaved import OverwrittenTexts
 from .written_view import ReferenceDocuments, WrittenView
@@ -633,7 +632,7 @@ class WrittenChanges:
         row, marked = self.listings.row_in(view), self._views.get(view.id())
         if row is None or not rows or row != rows[-1 if step > 0 else 0]:
             return False
-        return marked is None or further(view, marked.regions(), step) is None
+        return marked is None or marked.further(step) is None
 
     def open(self, window: sublime.Window, row: ChangeRow, step: int = 1) -> None:
         """Go to the first change of a file, or to the last one if the step is backwards."""

@@ -8,7 +8,6 @@ gets no lasting setting.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import sublime
 
@@ -21,8 +20,8 @@ from ...review.marks import Marks, Side, marks_of, points_of, starts_of
 from ..buffers import text_of
 from ..calls import AskLater, unsaid
 from ..style import ACCEPTS, COLOURS, UNDOES
-from .diff_marks import Links, SideMarks, change_regions
-from .navigation import KEYS_STATUS, at_caret, next_change, rows_in, show_change, show_place
+from .diff_marks import Links, SideMarks
+from .navigation import KEYS_STATUS, MarkedChanges, rows_in
 from .removed_lines import RemovedLines, gap_above, gone_lines
 from .side_by_side import Lines
 
@@ -36,7 +35,7 @@ MERGE_AFTER = 400
 """Milliseconds after an edit until the gutter leaves it out."""
 
 
-class WrittenView:
+class WrittenView(MarkedChanges):
     """One view of a file with written changes. `act` gets "keep" or "undo" and the key of a change.
 
     `typed` is what differs between the text that was compared and that of the view.
@@ -50,7 +49,7 @@ class WrittenView:
         typed: Sequence[Change],
         act: Callable[[str, str], None],
     ) -> None:
-        self.view = view
+        super().__init__(view, KEYS)
         self.row = row
         self.changes = changes
         self._act = act
@@ -103,7 +102,7 @@ class WrittenView:
         self.hide_removed()
         self.row, self.changes = row, changes
         self._draw(typed)
-        if was_shown and (number := self._at_caret()) is not None:
+        if was_shown and (number := self.at_caret(self.regions)) is not None:
             self._reveal(number)
         self.caret_moved()
 
@@ -121,18 +120,19 @@ class WrittenView:
         self._marks.clear()
         view.reset_reference_document()
 
+    @property
     def regions(self) -> list[sublime.Region]:
         """Where the changes are by now, from the top."""
         # The editor's undo brings the text back, but not where the changes were in it.
         if self._drawn != self.view.change_count() and not self.view.is_dirty() and self.is_current:
             self._draw_marks(())
-        return change_regions(self.view)
+        return super().regions
 
     @property
     def lines(self) -> list[Lines]:
         """The lines of the changes in the baseline, and in the view by now."""
         found: list[Lines] = []
-        for change, region in zip(self.changes.changes, self.regions(), strict=False):
+        for change, region in zip(self.changes.changes, self.regions, strict=False):
             first, last = rows_in(self.view, region)
             found.append((*change[:2], first, first if region.empty() else last + 1))
         return found
@@ -143,7 +143,7 @@ class WrittenView:
         The lines fit as long as the view has the text that was compared.
         """
         found: dict[int, tuple[int, int] | None] = {}
-        regions = self.regions()
+        regions = self.regions
         if len(regions) != len(self.changes.changes):
             return []
         for selected in self.view.sel():
@@ -158,16 +158,9 @@ class WrittenView:
                     found[number] = (first + shift, last + shift) if is_part else None
         return [(self.changes.changes[number][4], found[number]) for number in sorted(found)]
 
-    def go(self, step: Literal[1, -1], *, wraps: bool = False) -> bool:
-        """Go to the next or the previous change from the caret. Returns False if there is none."""
-        region = next_change(self.view, step, wraps=wraps)
-        if region is not None:
-            self.show(region)
-        return region is not None
-
     def go_on_from(self, row: int) -> None:
         """Go to the change at a row or the next one after it, otherwise to the first one."""
-        regions = self.regions()
+        regions = self.regions
         after = [region for region in regions if self.view.rowcol(region.begin())[0] >= row]
         if found := after or regions:
             self.show(found[0])
@@ -175,27 +168,22 @@ class WrittenView:
     def rows(self, key: str, lines: tuple[int, int] | None = None) -> tuple[int, int]:
         """The first and the last row of a change by now, or of what some lines of the compared text are of it."""
         number = [change[4] for change in self.changes.changes].index(key)
-        first, last = rows_in(self.view, self.regions()[number])
+        first, last = rows_in(self.view, self.regions[number])
         if lines is None:
             return first, last
         shift = self.changes.changes[number][2] - first
         return max(first, lines[0] - shift), min(last, lines[1] - shift)
 
-    def go_to_end(self, step: int) -> None:
-        """Go to the first change, or to the last one if the step is backwards."""
-        if regions := self.regions():
-            self.show(regions[0 if step > 0 else -1])
-
     def show(self, region: sublime.Region) -> None:
         """Put the caret at a change, and show what was removed there until it leaves."""
-        show_change(self.view, region)
-        if (number := self._at_caret()) is not None:
+        super().show(region)
+        if (number := self.at_caret(self.regions)) is not None:
             self._reveal(number)
         self.caret_moved()
 
     def _reveal(self, number: int) -> None:
         """Show what was removed at a change."""
-        regions, changes = self.regions(), self.changes
+        regions, changes = self.regions, self.changes
         if len(regions) == len(changes.changes):
             region, change = regions[number], Change(*changes.changes[number][:4])
             self.hide_removed()
@@ -229,13 +217,10 @@ class WrittenView:
         """Say in the status bar which change the caret is in, with the keys; what was removed goes with the caret."""
         if self._revealed and not self._removed.has_caret:
             self.hide_removed()
-        if self._at_caret() is None:
+        if self.at_caret(self.regions) is None:
             self.view.erase_status(KEYS_STATUS)
         else:
-            show_place(self.view, KEYS)
-
-    def _at_caret(self) -> int | None:
-        return at_caret(self.view, self.regions())
+            self.show_place()
 
 
 class ReferenceDocuments:
