@@ -201,15 +201,7 @@ NOTHING = Body("", "", array("i"), array("i"), array("i", [0]), (), array("i"))
 
 def body_of(old: str, new: str, changes: Sequence[tuple[int, int, int, int, str]]) -> Body:
     """The changes of a file. Texts have plain line feeds; the changes are from the top, each with its key."""
-    return _body_of(_pieces(old), _pieces(new), changes)
-
-
-def _pieces(text: str) -> list[str]:
-    pieces = text.split("\n")
-    return pieces if pieces[-1] else pieces[:-1]
-
-
-def _body_of(old: list[str], new: list[str], changes: Sequence[tuple[int, int, int, int, str]]) -> Body:
+    old_lines, new_lines = _pieces(old), _pieces(new)
     texts: list[str] = []
     kinds: list[str] = []
     numbers, owners, firsts = array("i"), array("i"), array("i")
@@ -229,28 +221,33 @@ def _body_of(old: list[str], new: list[str], changes: Sequence[tuple[int, int, i
             kinds.append(_GAP)
             numbers.append(0)
             owners.append(-1)
-        add(_CONTEXT, new[first:new_start], first)
+        add(_CONTEXT, new_lines[first:new_start], first)
         firsts.append(len(texts))
         # A last piece that is empty is the line feed before it, and a line to whoever decides about it.
-        gone = [*old[old_start:old_end], *[""] * (old_end - max(old_start, len(old)))]
-        come = [*new[new_start:new_end], *[""] * (new_end - max(new_start, len(new)))]
+        gone = [*old_lines[old_start:old_end], *[""] * (old_end - max(old_start, len(old_lines)))]
+        come = [*new_lines[new_start:new_end], *[""] * (new_end - max(new_start, len(new_lines)))]
         if gone and come:
             gone[-1] += SPLIT
         add(_REMOVED, gone, old_start, at)
         add(_ADDED, come, new_start, at)
-        following = changes[at + 1][2] if at + 1 < len(changes) else len(new)
+        following = changes[at + 1][2] if at + 1 < len(changes) else len(new_lines)
         shown = max(min(new_end + CONTEXT, following), new_end)
-        add(_CONTEXT, new[new_end:shown], new_end)
+        add(_CONTEXT, new_lines[new_end:shown], new_end)
     starts = array("i", accumulate((len(text) + 1 for text in texts), initial=0))
     text = "\n".join([*texts, ""])
     removed: list[Points] = []
     added: list[Points] = []
     found = [Change(*each[:4]) for each in changes]
-    for at, old_line, gone, new_line, come in changed_words(found, [*old, ""], [*new, ""]):
+    for at, old_line, gone, new_line, come in changed_words(found, [*old_lines, ""], [*new_lines, ""]):
         change, first = found[at], firsts[at]
         removed += moved(gone, starts[first + old_line - change.old_start])
         added += moved(come, starts[first + change.deleted + new_line - change.new_start])
     return Body(text, "".join(kinds), numbers, owners, starts, tuple(changes), firsts, sorted(removed), sorted(added))
+
+
+def _pieces(text: str) -> list[str]:
+    pieces = text.split("\n")
+    return pieces if pieces[-1] else pieces[:-1]
 
 
 class Block(NamedTuple):

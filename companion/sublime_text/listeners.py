@@ -8,7 +8,6 @@ import sublime
 import sublime_plugin
 
 from . import package
-from .adapter import Adapter
 from .chat.vim import is_enter
 from .own_views import SIDES, VIEWS, Kind
 from .panels import say
@@ -202,8 +201,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
         if kinds := _KINDS.get(key):
             holds = VIEWS.is_ours(view, *kinds)
         elif key == WAITING_CONTEXT:
-            adapter = package.adapter()
-            holds = adapter is not None and _waits(adapter, view)
+            holds = package.is_waiting(view.window())
         elif key == CHANGE_CONTEXT:
             holds = package.is_in_change(view)
         elif key == FILE_CONTEXT:
@@ -224,12 +222,6 @@ def _takes_shift_escape(window: sublime.Window, view: sublime.View, args: Args) 
         return False
     panel = "output.exec" if window.active_panel() == _TERMINUS_BUILD else _TERMINUS_BUILD
     return args == {"panel": panel} and window.find_output_panel(_TERMINUS_BUILD.removeprefix("output.")) is not None
-
-
-def _waits(adapter: Adapter, view: sublime.View) -> bool:
-    window = view.window()
-    here = adapter.diffs.in_window(window) or adapter.written.listings.of(window).rows
-    return bool(here or adapter.diffs.elsewhere(window))
 
 
 def _instead(view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:

@@ -44,6 +44,14 @@ def is_in_diff(view: sublime.View | None) -> bool:
     return _adapter is not None and view is not None and _adapter.diffs.find(view) is not None
 
 
+def is_waiting(window: sublime.Window | None) -> bool:
+    """Whether a change waits for a review in a window, proposed or written, or a proposal in another one."""
+    if _adapter is None:
+        return False
+    here = _adapter.diffs.in_window(window) or _adapter.written.listings.of(window).rows
+    return bool(here or _adapter.diffs.elsewhere(window))
+
+
 def is_set_up_here(view: sublime.View | None) -> bool:
     """Whether CLIs and agents are started and set up from where the focus is: not in a diff or a chat."""
     return not is_in_diff(view) and not (view is not None and VIEWS.is_ours(view, "chat"))

@@ -14,19 +14,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import sublime
 
 from ...changes.rows import ChangeRow
+from ...changes.state import Chosen, Lines
 from ...ids import WindowId
 from ...review.document import NOTHING, Body, FileKey, ListedFile
 from ..calls import AskLater
 from ..panels import say
 
 if TYPE_CHECKING:
-    from ...changes.state import Chosen
     from ...companion import Companion
     from .feed import ReviewFeed
 
 Decision = Literal["keep", "undo"]
-Lines = tuple[int, int] | None
-"""The first and the last line of the file, if only some of a change are meant."""
 CHANGED = "{} has changed meanwhile: look at it again."
 
 

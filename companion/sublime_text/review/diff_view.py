@@ -366,9 +366,6 @@ class DiffView:
     def _is_on_screen(self) -> bool:
         return not self._has_ended and self.proposal.is_valid() and self.is_shown
 
-    def _is_too_narrow(self) -> bool:
-        return self.proposal.viewport_extent()[0] < NARROW * self.proposal.em_width()
-
     def text(self) -> str | None:
         """The current text of the proposal, or None if its view is closed."""
         if not self.is_open:
@@ -535,9 +532,8 @@ class DiffView:
         if marks is None:
             return
         self.generation += 1
-        links = (
-            proposal_links(marks, self.generation, is_short=self._is_too_narrow()) if self.review.is_editable else None
-        )
+        is_short = self.proposal.viewport_extent()[0] < NARROW * self.proposal.em_width()
+        links = proposal_links(marks, self.generation, is_short=is_short) if self.review.is_editable else None
         is_own = self._is_inline and self._removed.is_own and are_few(marks.proposal)
         gone = gone_lines(self.proposal, marks, self.review.original, links) if is_own else None
         editors = self._is_inline and not self._removed.is_own

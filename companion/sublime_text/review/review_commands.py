@@ -205,11 +205,7 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
 
     def is_enabled(self) -> bool:
         """Whether anything waits."""
-        adapter = package.adapter()
-        if adapter is None:
-            return False
-        here = adapter.diffs.in_window(self.window) or adapter.written.listings.of(self.window).rows
-        return bool(here or adapter.diffs.elsewhere(self.window))
+        return package.is_waiting(self.window)
 
     def is_visible(self) -> bool:
         """The same, in the menus."""

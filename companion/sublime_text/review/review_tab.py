@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import sublime
 
+from ...changes.state import Lines
 from ...chats.transcript.plain import flat
 from ...review.document import (
     Arrangement,
@@ -36,15 +37,14 @@ from ..own_views import VIEWS
 from ..panels import say
 from ..style import ACCEPTS, COLOURS, REJECTS, SIGN_COLOURS
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible, select
-from .answers import JUST_APPEARED, LONGEST_NAME
-from .decisions import CHANGED, Decision, Lines, ReviewDecisions
+from .answers import JUST_APPEARED, LONGEST_NAME, SETTLED
+from .decisions import CHANGED, Decision, ReviewDecisions
 from .diff_marks import OUTLINED, add_lines, add_words
 from .diff_marks import Kind as DiffKind
 from .feed import ReviewFeed, proposal_version
 from .header import show_reason
 
 if TYPE_CHECKING:
-    from .decisions import ReviewDecisions
     from .diff_view import DiffView
     from .diffs import Diffs
 
@@ -89,8 +89,6 @@ NEAR = 400
 """Lines from that end that are near."""
 TICK = 100
 """Milliseconds between two looks at what is in sight, while the tab is on the screen: the editor tells of no scroll."""
-SETTLED = 1.0
-"""Seconds that lines have to be in front of the person to count as seen, or until what came by itself is answered."""
 _COMMANDS = {
     "next": ("review_go", {"to": "change"}),
     "previous": ("review_go", {"to": "change", "back": True}),
@@ -262,7 +260,8 @@ class ReviewTab:
         self._arrangement = Arrangement([], [], is_whole=False)
         self._folded: set[FileKey] = set()
         self._limit = FIRST
-        self._wanted = ""
+        self.wanted = ""
+        """What is filtered by."""
         self._goes: Callable[[], bool] | None = None
         """Where the person is on their way to, until it is filled. Returns whether it is there."""
         self._marks = ReviewMarks(view, decisions, self._clicked)
@@ -330,7 +329,7 @@ class ReviewTab:
             turns or (),
             self.feed.bodies,
             folded=self._folded,
-            wanted=self._wanted,
+            wanted=self.wanted,
             limit=self._limit,
             notes=self.feed.notes,
             ended=self.feed.ended if turns is not None else (),
@@ -557,17 +556,14 @@ class ReviewTab:
             if what == "change":
                 found = next(self._stops(at, line, back=step < 0), None)
             elif what == "turn":
-                found = 0 if self._is_heading(self._blocks[at]) else None
+                key = self._blocks[at].key
+                found = 0 if isinstance(key, tuple) and key[0] == "turn" else None
             else:
                 found = next(self._stops(at), None) if at != here or step < 0 else None
             if found is not None and (found - line) * step > 0:
                 self._show(self._rows[at] + found)
                 return True
         return False
-
-    @staticmethod
-    def _is_heading(block: Block) -> bool:
-        return isinstance(block.key, tuple) and block.key[0] == "turn"
 
     def _row(self) -> int:
         return self.view.rowcol(self.view.sel()[0].b)[0] if len(self.view.sel()) else 0
@@ -652,7 +648,7 @@ class ReviewTab:
     def _decide_group(self, block: Block, what: Decision) -> None:
         if block.key != "title" or self.feed.kind != "review":
             self.decide_turn(what)
-        elif self._wanted.split() or not self.feed.rows:
+        elif self.wanted.split() or not self.feed.rows:
             self._decide_turns(self.feed.turns or (), what)
         else:
             command = "keep_all_changes" if what == "keep" else "undo_all_changes"
@@ -672,7 +668,7 @@ class ReviewTab:
 
     def _decide_turns(self, turns: Sequence[ReviewTurn], what: Decision) -> None:
         """Keep or undo the written files of some turns that the filter shows. Proposals wait for their own answers."""
-        words = self._wanted.casefold().split()
+        words = self.wanted.casefold().split()
         files = [file for turn in turns for file in turn.files if file.matches(words)]
         written = [file for file in files if file.key.back_end == "written"]
         if not files:
@@ -787,14 +783,9 @@ class ReviewTab:
 
     def filter(self, words: str) -> None:
         """Show only the files that have some words in their line."""
-        if words != self._wanted:
-            self._wanted, self._limit = words, FIRST
+        if words != self.wanted:
+            self.wanted, self._limit = words, FIRST
             self.draw()
-
-    @property
-    def wanted(self) -> str:
-        """What is filtered by."""
-        return self._wanted
 
     def _is_current(self, file: ListedFile) -> bool:
         return self.feed.is_current(file.key, file.version)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import sublime
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .written import WrittenChanges
 
 KINDS: tuple[Kind, ...] = ("review", "review since")
-_Given = tuple[sublime.Window, "Diffs", "WrittenChanges", "CommentPanel", AskLater, OffThread]
+_Feed = TypeVar("_Feed", bound=ReviewFeed)
 
 
 class ReviewTabs:
@@ -110,11 +110,12 @@ class ReviewTabs:
     def feed(self, window: sublime.Window) -> ReviewFeed:
         """What is to be reviewed in a window."""
         if window.id() not in self._feeds:
-            self._feeds[window.id()] = ReviewFeed(*self._given(window), lambda: self._draw_soon(window, "review"))
+            self._feeds[window.id()] = self._new_feed(ReviewFeed, window)
         return self._feeds[window.id()]
 
-    def _given(self, window: sublime.Window) -> _Given:
-        return window, self._diffs, self._written, self._comments, self._ask, self._off_thread
+    def _new_feed(self, made: type[_Feed], window: sublime.Window) -> _Feed:
+        given = window, self._diffs, self._written, self._comments, self._ask, self._off_thread
+        return made(*given, lambda: self._draw_soon(window, made.kind))
 
     def changed(self, window: sublime.Window) -> None:
         """What waits in a window, or what is known of it, may be another one. It is shown soon and once."""
@@ -156,7 +157,7 @@ class ReviewTabs:
         self._tabs.clear()
 
     def _begin(self, window: sublime.Window, view: sublime.View, point: SincePoint) -> ReviewTab:
-        feed = SinceFeed(*self._given(window), lambda: self._draw_soon(window, "review since"))
+        feed = self._new_feed(SinceFeed, window)
         feed.begin(point)
         return self._adopt(view, feed)
 
