@@ -75,6 +75,17 @@ class TestReload(ReloadCase):
         yield from self.accepted()
         self.assertEqual(self.content, "mine\n")
 
+    def test_an_instance_that_was_to_clear_old_diffs_when_it_was_unloaded_closes_none_of_those_it_left(self) -> Steps:
+        """Where a reload comes soon after another one. Each that was not edited was rejected."""
+        yield from self.open_diff(PROPOSAL)
+        yield from self.reload()
+        first = loaded("sublime_text.package").adapter()
+        self.unload()
+        first.events.restored(self.window)  # it was waiting for its turn on the editor's thread
+        self.assertTrue(self.proposal.is_valid())
+        yield from self.load()
+        self.assertEqual((self.cli.outcomes, self.proposal.is_valid()), ([], True))
+
     def test_a_command_that_is_given_while_the_package_starts_is_done_then(self) -> Steps:
         yield from self.open_diff(PROPOSAL)
         self.unload()

@@ -71,6 +71,10 @@ class AwaitedDiffs:
         for command in commands:
             sublime.set_timeout(command)
 
+    def left(self) -> None:
+        """All diffs are left to the next instance: what this one was to do yet is for that one to decide."""
+        self._are_known = False
+
 
 class Diffs:
     """Opens and closes diffs, and knows which one a view belongs to. Used on the UI thread, but for `DiffViews`.
@@ -452,6 +456,7 @@ class Diffs:
         Returns what it needs for the rest, as plain data, for `inherit`.
         """
         left = {"rejected": self.answers.rejected.left()}
+        self.awaited.left()
         for diff in self._open.values():
             try:
                 diff.review.views = diff.leave()
