@@ -35,7 +35,7 @@ class ChangesCase(CompanionCase):
         yield lambda: self.regions() and self.screen.header(self.proposal)
         # The marks are drawn in steps: changes with lines first, then those without.
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
-        yield lambda: len(self.rows()) == diff.counts.changes and diff.widths.fit
+        yield lambda: len(self.rows()) == diff.counts.changes and diff.is_drawn_to_fit
         yield from self.turned()
         state: object = None
         while state != (state := self.screen.state()):

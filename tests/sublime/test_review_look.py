@@ -220,10 +220,10 @@ class TestReach(ChangesCase):
         self.set_limit("sublime_text.review.diff_view", "WATCH", 20)
         yield from self.open_changes()
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
-        self.assertTrue(diff.widths.is_watching)
+        self.assertTrue(diff.is_watching)
         self.select([self.view])
-        yield lambda: not diff.widths.is_watching
+        yield lambda: not diff.is_watching
         self.window.focus_view(self.proposal)
-        yield lambda: diff.widths.is_watching
+        yield lambda: diff.is_watching
         self.assertEqual(diff_views(self.window, "proposal"), [self.proposal])
         self.assertEqual(text_of(self.proposal), PROPOSAL)

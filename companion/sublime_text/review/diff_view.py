@@ -87,53 +87,6 @@ def fill(view: sublime.View, text: str, then: Callable[[bool], None], *, detects
     in_steps([*steps, lambda: (insert(last), finish())], view.is_valid)
 
 
-class Widths:
-    """Looks at the widths of views as long as they are on the screen."""
-
-    def __init__(
-        self,
-        views: Callable[[], Sequence[sublime.View]],
-        is_on_screen: Callable[[], bool],
-        draw: Callable[[], object],
-    ) -> None:
-        """`draw` is called if the widths aren't those for which the views were drawn."""
-        self._views = views
-        self._is_on_screen = is_on_screen
-        self._draw = draw
-        self._drawn: list[float] = []
-        self.is_watching = False
-
-    def drawn(self) -> None:
-        """The views are drawn for the widths that they have now."""
-        self._drawn = self._now()
-
-    @property
-    def fit(self) -> bool:
-        """Whether the views have the widths for which they were drawn."""
-        return self._drawn == self._now()
-
-    def wake(self) -> None:
-        """The views may be on the screen again."""
-        if not self.is_watching:
-            self._watch()
-        sublime.set_timeout(self._look, SOON)
-
-    def _watch(self) -> None:
-        self.is_watching = self._look()
-        if self.is_watching:
-            sublime.set_timeout(self._watch, WATCH)
-
-    def _look(self) -> bool:
-        """Have the views drawn if they don't fit; whether they are on the screen."""
-        is_on_screen = self._is_on_screen()
-        if is_on_screen and not self.fit:
-            self._draw()
-        return is_on_screen
-
-    def _now(self) -> list[float]:
-        return [view.viewport_extent()[0] for view in self._views()]
-
-
 def open_side(
     window: sublime.Window, group: int, review: Review, side: Side, title: str, like: sublime.View | None
 ) -> sublime.View:
@@ -223,7 +176,10 @@ class DiffView:
         self._is_exact = True
         """The view of the proposal holds the very text; the editor may change characters such as NUL."""
         self._scroll: ScrollTogether | None = None
-        self.widths = Widths(lambda: self.views, self._is_on_screen, self._draw)
+        self._drawn_widths: list[float] = []
+        """The widths of the views for which they were drawn."""
+        self.is_watching = False
+        """Whether their widths are looked at again and again, as long as they are on the screen."""
 
     def open(self, group: int, layout: Layout, focus_before: FocusBefore, left: LeftViews | None = None) -> None:
         """Make the views in a group of the window. `left` has those from before the package was loaded again."""
@@ -361,10 +317,29 @@ class DiffView:
         if self._scroll:
             self._scroll.wake()
         if self.is_open:
-            self.widths.wake()
+            if not self.is_watching:
+                self._watch()
+            sublime.set_timeout(self._look, SOON)
 
-    def _is_on_screen(self) -> bool:
-        return not self._has_ended and self.proposal.is_valid() and self.is_shown
+    def _watch(self) -> None:
+        self.is_watching = self._look()
+        if self.is_watching:
+            sublime.set_timeout(self._watch, WATCH)
+
+    def _look(self) -> bool:
+        """Draw the views if their widths are others by now; whether they are on the screen."""
+        is_on_screen = not self._has_ended and self.proposal.is_valid() and self.is_shown
+        if is_on_screen and not self.is_drawn_to_fit:
+            self._draw()
+        return is_on_screen
+
+    @property
+    def is_drawn_to_fit(self) -> bool:
+        """Whether the views have the widths for which they were drawn."""
+        return self._drawn_widths == self._widths()
+
+    def _widths(self) -> list[float]:
+        return [view.viewport_extent()[0] for view in self.views]
 
     def text(self) -> str | None:
         """The current text of the proposal, or None if its view is closed."""
@@ -562,7 +537,7 @@ class DiffView:
         """Say in the headers what is so now."""
         if not self.is_open:
             return
-        self.widths.drawn()
+        self._drawn_widths = self._widths()
         is_beside = self.original is not None and self.original.is_valid()
         beside = self._original_header if is_beside else None
         show_headers(beside, self._proposal_header, self.review, self.counts, self._notes(), self._warnings())
