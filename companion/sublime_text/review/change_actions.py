@@ -40,13 +40,18 @@ class ChangeActions:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a command waits for its edits."""
-        return self._waiting is not None
+        """Whether a command waits, for its edits or for its turn."""
+        return self._waiting is not None or bool(self._queue)
 
     def add(self, command: Callable[[], object]) -> None:
         """Run a command after the commands before."""
         self._queue.append(command)
-        self._run()
+        self.run()
+
+    def run(self) -> None:
+        """Run what waits, once the change to which the person has come is in front and no command waits for edits."""
+        while self._queue and self._waiting is None and not self._diff.is_arriving:
+            self._queue.popleft()()
 
     def move(self, step: Literal[1, -1], beyond: Callable[[], object] | None = None) -> None:
         """Go to the next or the previous change, after the commands before.
@@ -101,7 +106,7 @@ class ChangeActions:
             self._tell(lambda reviews: reviews.texts.edited(self._diff.review.number))
         self._waiting = None
         self._diff.proposal.erase_regions(TARGETS)
-        self._run()
+        self.run()
 
     def _undo_or_redo(self) -> Action:
         """What the key does: the opposite of what it has just done here, where two changes may be close together."""
@@ -111,17 +116,10 @@ class ChangeActions:
 
     def _move(self, step: Literal[1, -1], beyond: Callable[[], object] | None) -> None:
         diff = self._diff
-        if diff.is_arriving:  # its first change comes as soon as it is marked
-            diff.after_arrival(lambda: self.move(step, beyond))
-            return
         if diff.marked.go(step, wraps=beyond is None):
             focus_view(diff.window, diff.proposal)
         else:
             (beyond or (lambda: say(diff.window, "There is no change.")))()
-
-    def _run(self) -> None:
-        while self._queue and self._waiting is None:
-            self._queue.popleft()()
 
     def _begin_at_carets(self, action: Action, view: sublime.View) -> None:
         original, proposal = self._diff.original, self._diff.proposal

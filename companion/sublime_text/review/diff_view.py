@@ -171,7 +171,6 @@ class DiffView:
         self._is_drawn = False
         self._arrival: Literal[1, -1] | None = None
         """The person has come to a diff that is not marked yet: to its first change, or backwards to the last."""
-        self._after_arrival: list[Callable[[], object]] = []
         self._was_dirty = False
         self._is_exact = True
         """The view of the proposal holds the very text; the editor may change characters such as NUL."""
@@ -298,19 +297,13 @@ class DiffView:
         """Whether the change to which the person has come is still to be marked."""
         return self._arrival is not None and self._marks is not None
 
-    def after_arrival(self, move: Callable[[], object]) -> None:
-        """Do something as soon as the change to which the person has come is in front."""
-        self._after_arrival.append(move)
-
     def _drawn(self) -> None:
         self._is_drawn = True
         self.marked.show_place()
         arrival, self._arrival = self._arrival, None
         if arrival and [(each.a, each.b) for each in self.proposal.sel()] == [(0, 0)]:  # they have not moved on
             self.marked.go_to_end(arrival)
-        moves, self._after_arrival = self._after_arrival, []
-        for move in moves:
-            move()
+        self.actions.run()
 
     def wake(self) -> None:
         """The diff may be on the screen again."""
