@@ -26,10 +26,12 @@ from companion.chats.inherited import plain, restored
 from companion.chats.prompt import Draft, Excerpt
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
+from companion.conversation.snapshot import ChatNotice, Message, Tool
 from companion.ids import WindowId
 from companion.review.left_reviews import Unclaimed
 from tests.agent_talk import scripted, until
 
+from ..conversation.test_conversation import WHOLE
 from .agent_room import Room, own_environment
 from .chatting import CHAT, WINDOW
 
@@ -397,10 +399,14 @@ async def test_no_file_descriptor_is_left_by_many_reloads(there: Reloads) -> Non
 
 
 def test_a_conversation_is_the_same_as_plain_data():
-    conversation = restored(plain(Conversation()))
-    assert conversation
-    assert conversation.turns == ()
+    for before in (Conversation(), WHOLE):
+        conversation = restored(plain(before))
+        assert conversation
+        assert conversation.turns == before.turns
+        assert conversation.prompts == before.prompts
+    assert {type(item) for turn in WHOLE.turns for item in turn.items} == {Message, Tool, ChatNotice}
     assert restored({}) is None
+    assert restored({**plain(WHOLE), "turns": [{"key": "p"}]}) is None
 
 
 def test_a_process_that_has_got_the_number_of_one_that_ended_is_left_alone():
