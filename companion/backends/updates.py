@@ -18,6 +18,7 @@ from pydantic import BeforeValidator, Field
 from ..conversation import events
 from ..conversation.snapshot import (
     Attachment,
+    ChatNotice,
     Command,
     ContextWindow,
     Cost,
@@ -261,13 +262,13 @@ MAX_TITLE = 300
 """Characters of the title of a notice."""
 
 
-def _notice(update: Mapping[str, Any]) -> events.Announcement | None:
+def _notice(update: Mapping[str, Any]) -> ChatNotice | None:
     title = one_line(as_text(update.get("title")), MAX_TITLE)
     description = one_line(as_text(update.get("description")), MOST_SHORT)
     # The first word keeps an agent's notice apart from what the chat itself says.
     severity = _SEVERITIES.get(as_text(update.get("severity")), "Note")
     words = ": ".join(filter(None, (severity, title, description)))
-    return events.Announcement(words, is_aside=True) if title else None
+    return ChatNotice(words, is_aside=True) if title else None
 
 
 _UPDATES: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], events.Event | None]]] = {

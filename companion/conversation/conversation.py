@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from . import events
 from .events import MOST_TURNS, Earlier, Envelope, EventCursor, Oldest, Replay
 from .snapshot import (
+    ChatNotice,
     Choices,
     ConnectionStatus,
     Permission,
@@ -378,8 +379,8 @@ class Conversation:
         for message in injected.messages:
             self._turn_for(envelope).interject(message)
 
-    def _announced(self, envelope: Envelope, announcement: events.Announcement) -> None:
-        self._turn_for(envelope).note(announcement.text, is_aside=announcement.is_aside)
+    def _announced(self, envelope: Envelope, notice: ChatNotice) -> None:
+        self._turn_for(envelope).note(notice.text, is_aside=notice.is_aside)
 
     def _unsupported(self, envelope: Envelope, unsupported: events.Unsupported) -> None:
         # One notice of a kind is enough, however many events can't be read.
@@ -429,8 +430,8 @@ class Conversation:
             turn.head = replace(turn.head, cancelling=True)
             self._touch(turn)
 
-    def _queued(self, envelope: Envelope, queued: events.PromptQueued) -> None:
-        self._queue[queued.prompt] = Queued(queued.prompt, queued.text, envelope.client)
+    def _queued(self, envelope: Envelope, queued: Queued) -> None:
+        self._queue[queued.id] = replace(queued, client=envelope.client)
         self.changed.set()
 
     def _dequeued(self, _: Envelope, event: events.PromptDequeued) -> None:
@@ -519,7 +520,7 @@ class Conversation:
     _REDUCERS: ClassVar[Mapping[type[object], Callable[..., None]]] = {
         events.MessageChunk: _chunk,
         events.MessagesInjected: _injected,
-        events.Announcement: _announced,
+        ChatNotice: _announced,
         events.Unsupported: _unsupported,
         events.Ignored: _pass,
         events.ToolCallUpdate: _tool,
@@ -529,7 +530,7 @@ class Conversation:
         events.TurnFailed: _failed,
         events.CancelRequested: _cancel_requested,
         events.SignInRequired: _sign_in_required,
-        events.PromptQueued: _queued,
+        Queued: _queued,
         events.PromptDequeued: _dequeued,
         events.StatusUpdate: _changed,
         events.Rewound: _rewound,

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeGuard
 from .forms import Form
 from .snapshot import (
     Attachment,
+    ChatNotice,
     Cost,
     PermissionOption,
     Question,
@@ -65,15 +66,6 @@ class MessagesInjected:
     messages: tuple[str, ...]
     prompts: tuple[str, ...] = ()
     """Their ids, as far as they are told."""
-
-
-@dataclass(frozen=True, slots=True)
-class Announcement:
-    """Something that the chat says in a line of its own."""
-
-    text: str
-    is_aside: bool = False
-    """Whether it came in the middle of a message, which continues before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +152,6 @@ class CancelRequested:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptQueued:
-    """A prompt waits for the running turn to end."""
-
-    prompt: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class PromptDequeued:
     """A queued prompt has started, is done, or has been removed."""
 
@@ -224,7 +208,7 @@ class StreamEnded:
 Event = (
     MessageChunk
     | MessagesInjected
-    | Announcement
+    | ChatNotice
     | Unsupported
     | Ignored
     | ToolCallUpdate
@@ -234,7 +218,7 @@ Event = (
     | TurnFailed
     | CancelRequested
     | SignInRequired
-    | PromptQueued
+    | Queued
     | PromptDequeued
     | StatusUpdate
     | Rewound

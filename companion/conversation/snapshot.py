@@ -85,7 +85,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ChatNotice:
-    """A line of the chat itself, not of the agent."""
+    """A line of the chat itself, not of the agent: an event that is shown as it is."""
 
     text: str
     is_aside: bool = False

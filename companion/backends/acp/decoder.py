@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, cast
 from pydantic import BeforeValidator
 
 from ...conversation import events
-from ...conversation.snapshot import Cost, Step
+from ...conversation.snapshot import ChatNotice, Cost, Step
 from ..updates import RUNNING_TERMINALS, decode_count, decode_update, plain_content
 from ..wire import MOST_SHORT, Text, Wire, as_object, as_text, objects, one_line, read
 from . import extensions
@@ -85,7 +85,7 @@ class Compactions:
             news.append(events.MessageChunk("thought", more, message=f"compaction {found.compaction_id}"))
         if found.status != state and (sentence := _COMPACTED.get(found.status)):
             because = f": {found.error}" if found.error else "."
-            news.append(events.Announcement(sentence + because if found.status == "failed" else sentence))
+            news.append(ChatNotice(sentence + because if found.status == "failed" else sentence))
         return news
 
 

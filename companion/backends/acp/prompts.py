@@ -258,7 +258,7 @@ class Prompts:
 
     def _wait(self, key: str, waiting: _Waiting) -> None:
         self._waiting[key] = waiting
-        self._events.put(events.PromptQueued(key, _text(waiting.blocks)))
+        self._events.put(Queued(key, _text(waiting.blocks)))
 
     def _start(self, key: str, blocks: Sequence[Block]) -> None:
         self._tell_sign_in()  # the person may have signed in elsewhere

@@ -13,6 +13,7 @@ from typing import Any
 from ...conversation import events
 from ...conversation.failures import AlreadyAnsweredError
 from ...conversation.forms import Values
+from ...conversation.snapshot import ChatNotice
 from ..updates import decode_permission
 from ..wire import as_object, one_line
 from . import decoder, extensions, tool_calls
@@ -93,7 +94,7 @@ class Questions:
     def completed(self, elicitation: str) -> None:
         """What was to be done on a page is done."""
         if done := self._pages.pop(elicitation, ""):
-            self._publish(events.Announcement(f"Done: {done}"))
+            self._publish(ChatNotice(f"Done: {done}"))
         for asked in self._asked.values():
             about = asked.elicitation
             if about and about.form.page and about.id == elicitation and not asked.future.done():

@@ -10,6 +10,7 @@ from typing import Any, cast
 from ... import json_text
 from ...conversation import events
 from ...conversation.events import Envelope
+from ...conversation.snapshot import ChatNotice, Queued
 from ..updates import decode_permission, decode_update, ignored
 from ..wire import MOST, as_object, as_text, bounded, texts
 
@@ -36,13 +37,13 @@ def _cancelled(data: Mapping[str, Any]) -> events.Event:
 
 def _queued(data: Mapping[str, Any]) -> events.Event | None:
     prompt = data.get("promptId")
-    return events.PromptQueued(prompt, as_text(data.get("text"))) if isinstance(prompt, str) else None
+    return Queued(prompt, as_text(data.get("text"))) if isinstance(prompt, str) else None
 
 
 def _model_stays(data: Mapping[str, Any]) -> events.Event:
     model = as_text(data.get("requestedModelId")) or "another model"
     why = f"The model could not be switched to {model}: {as_text(data.get('error'))}"
-    return events.Announcement(why.rstrip(": ") + ".")
+    return ChatNotice(why.rstrip(": ") + ".")
 
 
 def _now(data: Mapping[str, Any]) -> events.Event:
@@ -67,7 +68,7 @@ def _rewound(data: Mapping[str, Any]) -> events.Event | None:
 def _command_ended(data: Mapping[str, Any]) -> events.Event:
     code = data.get("exitCode")
     if type(code) is int and code:
-        return events.Announcement(f"The command has ended with {code}.")
+        return ChatNotice(f"The command has ended with {code}.")
     return events.Ignored("user_shell_result")
 
 
@@ -110,14 +111,14 @@ _EVENTS: Mapping[str, Reader] = {
     "session_died": _always(events.SessionDied()),
     "session_closed": _closed,
     "session_recording_degraded": _always(
-        events.Announcement("The agent can't write this conversation to disk: it can't be resumed later.")
+        ChatNotice("The agent can't write this conversation to disk: it can't be resumed later.")
     ),
     "session_rewound": _rewound,
     "user_shell_command": _with("command", lambda command: events.MessageChunk("shell", f"$ {command}\n")),
     "user_shell_result": _command_ended,
     "followup_suggestion": _with("suggestion", lambda text: events.StatusUpdate({"suggestion": text})),
     "state_resync_required": _always(events.ResyncRequired()),
-    "history_truncated": _always(events.Announcement("What came before is left out here; an export has it.")),
+    "history_truncated": _always(ChatNotice("What came before is left out here; an export has it.")),
     "client_evicted": _always(events.StreamEnded("The daemon has dropped this client because it was too slow.")),
     "stream_error": _stream_ended,
 }

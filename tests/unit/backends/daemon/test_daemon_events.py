@@ -15,7 +15,7 @@ from companion.backends.daemon.transport import MAX_EVENT, Decoder, EventTooLarg
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation import events
 from companion.conversation.conversation import Conversation
-from companion.conversation.snapshot import ChatNotice, Locality, Message
+from companion.conversation.snapshot import ChatNotice, Locality, Message, Queued
 from companion.conversation.turns import TurnBuilder
 
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -56,8 +56,8 @@ def test_the_recordings_hold_what_a_chat_is_made_of():
     assert seen >= {
         events.MessageChunk, events.ToolCallUpdate, events.StatusUpdate,
         events.PermissionRequest, events.PermissionResolved,
-        events.TurnCompleted, events.TurnFailed, events.CancelRequested, events.PromptQueued, events.PromptDequeued,
-        events.Announcement, events.SessionClosed,
+        events.TurnCompleted, events.TurnFailed, events.CancelRequested, Queued, events.PromptDequeued,
+        ChatNotice, events.SessionClosed,
         events.SessionDied,
     }  # fmt: skip
     said = {each.speaker for line in SESSION if isinstance(each := decode(line).event, events.MessageChunk)}
@@ -103,13 +103,13 @@ def test_a_field_that_cannot_be_read_takes_nothing_else_with_it():
         ("state_resync_required", {"reason": "epoch_reset"}, events.ResyncRequired),
         ("client_evicted", {"reason": "queue_overflow"}, events.StreamEnded),
         ("stream_error", {"error": None}, events.StreamEnded),
-        ("history_truncated", {}, events.Announcement),
+        ("history_truncated", {}, ChatNotice),
         ("slow_client_warning", {}, events.Ignored),
         ("session_rewound", {"targetTurnIndex": 1}, events.Rewound),
-        ("session_recording_degraded", {}, events.Announcement),
+        ("session_recording_degraded", {}, ChatNotice),
         ("mid_turn_message_injected", {"messages": ["a", 1]}, events.MessagesInjected),
         ("user_shell_command", {"command": "ls"}, events.MessageChunk),
-        ("user_shell_result", {"exitCode": 1}, events.Announcement),
+        ("user_shell_result", {"exitCode": 1}, ChatNotice),
         ("followup_suggestion", {"suggestion": "Go on"}, events.StatusUpdate),
         ("mcp_server_added", {}, events.Ignored),
         ("auth_device_flow_started", {}, events.Ignored),
