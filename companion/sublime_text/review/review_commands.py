@@ -504,12 +504,12 @@ def _choose_checkpoint(adapter: Adapter, window: sublime.Window) -> None:
             say(window, "There is no checkpoint yet.")
             return
         items: list[PanelItem] = [
-            (point.words or f"{point.agent or 'An agent'} begins to write", _details(point), partial(preview, point))
+            (point.words or f"{point.agent or 'An agent'} begins to write", _details(point), partial(plan, point))
             for point in found
         ]
         choose(window, items, "Go back to the files before…")
 
-    def preview(point: Point) -> None:
+    def plan(point: Point) -> None:
         planned = partial(_confirm_restore, adapter, window, point)
         adapter.ask_later(window, lambda companion: companion.decisions.planned(point), planned)
 
