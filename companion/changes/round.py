@@ -11,6 +11,7 @@ import contextlib
 import os
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,6 +37,8 @@ FORMATTING = 5_000_000_000
 """Nanoseconds after a save in which a formatter may write the file: nobody knows then whose a change of it is."""
 OPERATIONS_KEPT = 200
 EMPTY_LINES: Mapping[str, KnownLines] = {}
+MAX_ALIKE = 10_000
+"""Pairs of files that are compared after a look, to find those that were renamed and replaced."""
 _BOTH_WHOLE = "-1~1"
 """Whose a file is that both have changed and that can't be compared."""
 
@@ -235,8 +238,10 @@ class Round:
             self.recent.add(each.path, Sighting(*before_it, at, agent, looked.at))
             began = [turn.agent] if turn and at >= turn.sent - CLOCK else []
             who = [agent] if agent else list(dict.fromkeys([*at_work, *began]))
-            source = sources.get(each.path, each.before)
+            source = None if each.path in renamed else sources.get(each.path, each.before)
             self.written(each.path, source, each.after, who, at, is_named=bool(agent))
+            if each.after == in_base.get(each.path) and not self.state.of(each.path).origin:
+                self.state.know(each.path, agents=())  # nothing of it waits
         self._part_renamed()
         self._forget_modes(each.path for each in found if each.after is None)
         self.save()
@@ -260,11 +265,36 @@ class Round:
             self.save()
 
     def _renamed(self, before: TreeSnapshot, found: Sequence[Difference]) -> dict[str, str]:
-        """The files that were renamed since a look, among those that differ: the new path of each old one."""
-        if all(each.before for each in found) or all(each.after for each in found):
+        """The files that were renamed since a look, among those that differ: the new path of each old one.
+
+        At that, another file may be by now.
+        """
+        come = [each for each in found if not each.before]
+        if not come or len(come) == len(found):
             return {}
-        alike = self.objects.differences(before, self.state.now)
-        return {each.renamed_from: each.path for each in alike if each.renamed_from}
+        alike = () if all(each.after for each in found) else self.objects.differences(before, self.state.now)
+        renamed = {each.renamed_from: each.path for each in alike if each.renamed_from}
+        come = [each for each in come if each.path not in renamed.values()]
+        return renamed | self._replaced([each for each in found if each.before and each.after], come)
+
+    def _replaced(self, changed: Sequence[Difference], come: Sequence[Difference]) -> dict[str, str]:
+        """Those of some files that have the text of another one, whose new path is that of a file that has come.
+
+        Git finds none of them. A copied file has its text still, whatever was changed in it.
+        """
+        if not changed or len(changed) * len(come) > MAX_ALIKE:
+            return {}
+        entries = {entry for each in (*changed, *come) for entry in (each.before, each.after) if entry}
+        data = self.objects.read(entry.blob for entry in entries if is_text(entry))
+        lines = {blob: Counter(Pieces(text).lines) for blob, text in data.items() if text}
+        found: dict[str, str] = {}
+        for old in changed:
+            if not old.before or not old.after or _are_alike(lines, old.before, old.after):
+                continue
+            like = [new for new in come if new.after and _are_alike(lines, old.before, new.after)]
+            if new := next((each for each in like if each.path not in found.values()), None):
+                found[old.path] = new.path
+        return found
 
     def _rename(self, renamed: Mapping[str, str], before: Mapping[str, Entry | None]) -> set[str]:
         """Files have other names: what is known of them is of these by now. Returns those that the person has given.
@@ -839,6 +869,14 @@ class Round:
         if after and after != identified(found.after):
             raise WriteRefusedError(f"{path} has changed since")
         return found
+
+
+def _are_alike(lines: Mapping[str, Counter[str]], one: Entry, other: Entry) -> bool:
+    """Whether two files have at least half of the lines of the longer one in common, as git says of a renamed one."""
+    if one.blob not in lines or other.blob not in lines:
+        return False
+    ours, theirs = lines[one.blob], lines[other.blob]
+    return 2 * (ours & theirs).total() >= max(ours.total(), theirs.total())
 
 
 def _moved(known: dict[str, T], renamed: Mapping[str, str]) -> dict[str, T]:

@@ -351,6 +351,121 @@ def test_a_keep_of_a_new_file_is_taken_back_with_what_the_person_has_saved_since
     assert folder.read("newer.py") == b"mine\n"
 
 
+@pytest.fixture(params=[LINES, AGENTS], ids=["moved", "edited"])
+def at_once(tmp_path: Path, request: pytest.FixtureRequest) -> Folder:
+    """An agent has renamed a file of the person, and written another one at its old path, before anybody looked."""
+    made = Folder(tmp_path)
+    made.write("a.py", LINES)
+    made.round.begin()
+    (made.path / "a.py").rename(made.path / "b.py")
+    made.write("b.py", request.param)
+    made.write("a.py", "other\n")
+    return made
+
+
+def test_what_one_look_finds_of_a_file_that_was_renamed_and_replaced_is_undone(at_once: Folder):
+    at_once.look()
+    assert at_once.listed() == {"a.py": "modified", "b.py": "created"}
+    assert {row.agents for row in at_once.round.rows()} == {(AGENT,)}
+    at_once.reopen()
+    assert at_once.undo_all() == []
+    assert tree(at_once.path).keys() == {"a.py"}
+    assert at_once.read("a.py").decode() == LINES
+    at_once.redo()
+    assert at_once.listed() == {"a.py": "modified", "b.py": "created"}
+
+
+def test_a_file_that_was_renamed_and_replaced_before_a_look_is_not_undone_alone(at_once: Folder):
+    at_once.look()
+    with pytest.raises(WriteRefusedError, match=r"b\.py was a\.py before: undo a\.py first"):
+        at_once.undo("b.py")
+
+
+def test_a_file_that_was_renamed_and_replaced_before_a_look_keeps_its_text_if_the_other_one_goes(at_once: Folder):
+    """The undo deleted it: the text that the person had was nowhere."""
+    at_once.look()
+    (at_once.path / "a.py").unlink()
+    at_once.saves.handled("a.py", [AGENT], is_renamed=False)
+    assert at_once.undo_all() == []
+    assert tree(at_once.path).keys() == {"b.py"}
+    assert at_once.read("b.py").decode() == LINES
+
+
+def test_a_file_that_was_renamed_and_replaced_keeps_its_text_if_the_person_saves_a_new_one(at_once: Folder):
+    at_once.save("a.py", "mine\n")
+    assert at_once.undo_all() == []
+    assert (at_once.read("a.py"), at_once.read("b.py").decode()) == (b"mine\n", LINES)
+
+
+def test_a_line_of_the_file_at_the_old_path_of_a_renamed_one_that_the_person_has_changed_stays(at_once: Folder):
+    at_once.look()
+    at_once.save("a.py", "other, mine\n")
+    assert at_once.undo_all() == []
+    assert tree(at_once.path).keys() == {"a.py"}
+    assert at_once.read("a.py").decode().replace("other, mine\n", "") == LINES
+    assert b"other, mine\n" in at_once.read("a.py")
+
+
+def test_a_file_that_was_renamed_and_replaced_before_a_look_has_its_text_back_after_the_other_one_was_kept(
+    at_once: Folder,
+):
+    at_once.look()
+    at_once.round.keep_file("a.py")
+    assert at_once.undo_all() == []
+    assert (at_once.read("a.py"), at_once.read("b.py").decode()) == (b"other\n", LINES)
+
+
+def test_a_line_that_the_person_saves_in_a_file_that_was_renamed_and_replaced_stays(at_once: Folder):
+    text = at_once.read("b.py").decode()
+    at_once.edit("b.py", text, f"{text}mine\n")
+    assert at_once.undo_all() == []
+    assert (at_once.read("a.py").decode(), at_once.read("b.py")) == (LINES, b"mine\n")
+
+
+def test_a_file_that_the_person_has_just_saved_is_whole_after_it_was_renamed_and_replaced(tmp_path: Path):
+    """A formatter may have removed its lines then, but they were elsewhere, and deleted there."""
+    folder = two_renamed(tmp_path)
+    folder.edit("a.py", LINES, mine := f"{LINES}mine\n")
+    (folder.path / "a.py").rename(folder.path / "c.py")
+    folder.write("a.py", "agent\n")
+    folder.look()
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode().replace("agent\n", "") == mine
+
+
+def test_a_copy_of_a_file_is_undone_alone_though_the_file_has_changed(tmp_path: Path):
+    folder = Folder(tmp_path)
+    folder.write("a.py", LINES)
+    folder.round.begin()
+    folder.write("b.py", LINES)
+    folder.write("a.py", AGENTS)
+    folder.look()
+    assert folder.undo("b.py") == []
+    assert tree(folder.path).keys() == {"a.py"}
+
+
+def test_a_file_that_an_agent_has_renamed_and_then_deleted_is_deleted_by_it(moved: Folder):
+    """It was deleted by nobody, and the person's for the next agent."""
+    (moved.path / "b.py").unlink()
+    moved.look()
+    assert [(row.path, row.kind, row.agents) for row in moved.round.rows()] == [("a.py", "deleted", (AGENT,))]
+    moved.round.settle()
+    assert [row.agents for row in moved.round.rows()] == [(AGENT,)]
+    assert moved.undo_all() == []
+    assert moved.read("a.py").decode() == LINES
+
+
+def test_files_of_which_nothing_waits_any_more_are_not_known_for_good(moved: Folder):
+    """Of each temporary file of an agent it was written down who had made it."""
+    known = moved.round.state.known.keys()
+    for number in range(3):
+        moved.write(f"temporary-{number}.txt", "agent\n")
+        moved.look()
+        (moved.path / f"temporary-{number}.txt").unlink()
+        moved.look()
+    assert moved.round.state.known.keys() == {"a.py", "b.py"} == known
+
+
 OTHERS = LINES.replace("line", "other")
 
 
@@ -380,6 +495,30 @@ def test_files_whose_names_an_agent_has_swapped_keep_the_lines_of_the_person(tmp
     assert folder.read("b.py").decode() == f"{OTHERS}mine\n"
     folder.redo()
     assert (folder.read("a.py").decode(), folder.read("b.py").decode()) == (OTHERS, mine)
+
+
+@pytest.mark.parametrize("mine", ["", "mine\n"])
+def test_names_that_an_agent_has_swapped_before_a_look_are_swapped_back(tmp_path: Path, mine: str):
+    folder = two_renamed(tmp_path)
+    (folder.path / "a.py").rename(folder.path / "c.py")
+    (folder.path / "b.py").rename(folder.path / "a.py")
+    (folder.path / "c.py").rename(folder.path / "b.py")
+    if mine:
+        folder.edit("b.py", LINES, LINES + mine)
+    folder.look()
+    assert folder.listed() == {"a.py": "modified", "b.py": "modified"}
+    assert folder.undo_all() == []
+    assert (folder.read("a.py").decode(), folder.read("b.py").decode()) == (LINES, OTHERS + mine)
+
+
+def test_a_file_that_takes_the_name_of_one_that_was_renamed_before_a_look_is_undone_with_it(tmp_path: Path):
+    folder = two_renamed(tmp_path)
+    (folder.path / "a.py").rename(folder.path / "c.py")
+    (folder.path / "b.py").rename(folder.path / "a.py")
+    folder.look()
+    assert folder.undo_all() == []
+    assert tree(folder.path).keys() == {"a.py", "b.py"}
+    assert (folder.read("a.py").decode(), folder.read("b.py").decode()) == (LINES, OTHERS)
 
 
 def test_an_undo_of_swapped_names_leaves_nothing_behind_for_later_saves(tmp_path: Path):
@@ -530,6 +669,16 @@ class Renames(RuleBasedStateMachine):
             new.parent.mkdir(exist_ok=True)
             (self.folder.path / found[at % len(found)]).rename(new)
             self.folder.look()
+
+    @rule(at=numbers, to=numbers)
+    def agent_renames_and_replaces(self, at: int, to: int) -> None:
+        """Both are found by one look, or with what comes before it."""
+        found, free = self.names(are_there=True), self.names(are_there=False)
+        if found and free:
+            name, new = found[at % len(found)], self.folder.path / free[to % len(free)]
+            new.parent.mkdir(exist_ok=True)
+            (self.folder.path / name).rename(new)
+            self.folder.write(name, "".join(self.token("a") for _ in range(6)))
 
     @rule(at=numbers, lines=st.integers(1, 10))
     def agent_writes_another_file(self, at: int, lines: int) -> None:
