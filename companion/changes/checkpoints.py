@@ -10,7 +10,7 @@ from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
 from .lines import Weave
 from .notes import named_lines
-from .round import Round
+from .round import Round, Seen
 from .rows import DOUBTFUL, is_text
 from .state import Checkpoint, FileState, KnownLines
 from .undo import RoundUndo, Write
@@ -30,25 +30,17 @@ class Checkpoints:
         self._changed: dict[tuple[int, float], frozenset[str]] = {}
         """What was changed in turns that are over, before the next one began: by the numbers and times of theirs."""
 
-    def add(
-        self,
-        agent: str,
-        words: str,
-        turn: str = "",
-        before: tuple[TreeSnapshot, TreeSnapshot, float] | None = None,
-        known: Mapping[str, FileState] | None = None,
-    ) -> int:
-        """Remember the folder as the last look has it, or as it was `before`: the disk, the baseline, the moment.
+    def add(self, agent: str, words: str, turn: str = "", seen: Seen | None = None) -> int:
+        """Remember the folder as it was before something was `seen`, or as the last look has it.
 
-        `known` says what was known of the files then. Returns the checkpoint's number.
+        Returns the checkpoint's number.
         """
         state = self._round.state
         number = state.checkpoints[-1].number + 1 if state.checkpoints else 1
-        disk, base, at = before or (state.now, state.base, state.moment())
-        found = (state.known if known is None else known).items()
-        own = {path: FileState(lines=each.lines, is_created=each.is_created) for path, each in found}
+        seen = seen or Seen(before=state.now, base=state.base, at=state.moment(), known=state.known)
+        own = {path: FileState(lines=each.lines, is_created=each.is_created) for path, each in seen.known.items()}
         own = {path: each for path, each in own.items() if each != FileState()}
-        point = Checkpoint(number, at, agent, words, disk, base, turn, known=own)
+        point = Checkpoint(number, seen.at, agent, words, seen.before, seen.base, turn, known=own)
         state.checkpoints = [*state.checkpoints, point][-CHECKPOINTS_KEPT:]
         self._round.save()
         return number
@@ -64,7 +56,7 @@ class Checkpoints:
         entries = {path: each.before for path, each in late.items()}
         disk = self._objects.with_entries(state.now, entries) if entries else state.now
         known = state.known | {path: replace(state.of(path), lines=each.lines) for path, each in late.items()}
-        self.add(agent, words, turn, (disk, state.base, state.moment()), known)
+        self.add(agent, words, turn, Seen(before=disk, base=state.base, at=state.moment(), known=known))
 
     def begin_new(self, agent: str, words: str) -> None:
         """Take a checkpoint; what is changed later is marked as new."""
@@ -191,10 +183,6 @@ class Checkpoints:
         """
         return self._objects.differences(self._round.state.now, self._target(point))
 
-    def paths_since(self, point: Checkpoint) -> list[str]:
-        """The files that going back to a checkpoint would write, as a person counts them."""
-        return [each.path for each in self.back_to(point)]
-
     def point(self, number: int) -> Checkpoint:
         """A checkpoint by its number. Raises WriteRefusedError."""
         found = next((each for each in self._round.state.checkpoints if each.number == number), None)
@@ -209,14 +197,15 @@ class Checkpoints:
         """
         state, weave = self._round.state, self._round.weave
         target = self._round.with_saves(point.disk, point.at, is_all=is_all)
-        doubtful = [] if is_all else [path for path, known in state.lines().items() if {*known.ops} & {*DOUBTFUL}]
+        lines = {} if is_all else {path: each.lines for path, each in state.known.items() if each.lines}
+        doubtful = [path for path, known in lines.items() if {*known.ops} & {*DOUBTFUL}]
         entries: dict[str, Entry | None] = {}
         before, base, now = (self._objects.entries(each, doubtful) for each in (target, state.base, state.now))
         for path in doubtful:
-            ours, known, disk = state.of(path).lines, base.get(path), now.get(path)
-            if ours is None or disk is None or disk == before.get(path):
+            known, disk = base.get(path), now.get(path)
+            if disk is None or disk == before.get(path):
                 continue
-            found, made = weave(known, disk, ours.ops), weave(before.get(path), disk)
+            found, made = weave(known, disk, lines[path].ops), weave(before.get(path), disk)
             left = made.marked(found).undone() if made and found else None
             if left and (left.disk or path in before):
                 entries[path] = Entry(disk.mode, self._objects.write(left.disk))

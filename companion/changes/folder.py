@@ -180,7 +180,7 @@ class Folder:
         try:
             for seen in found:
                 if self._by_quiet and time.monotonic() - self._changed_at > QUIET:
-                    self.checkpoints.add(self._by_quiet, "", before=(seen.before, seen.base, seen.at), known=seen.known)
+                    self.checkpoints.add(self._by_quiet, "", seen=seen)
                 self._changed_at = time.monotonic()
             if found:
                 self.refresh()
@@ -430,8 +430,7 @@ class Folder:
     def paths_since_turn(self, turn: str) -> list[str] | None:
         """The absolute paths that going back to before a turn would write; None if it has no checkpoint."""
         point = self.checkpoints.begin_of(turn)
-        paths = self.checkpoints.paths_since(point) if point else None
-        return None if paths is None else [self.full_path(path) for path in paths]
+        return [self.full_path(each.path) for each in self.checkpoints.back_to(point)] if point else None
 
     async def undo_file(
         self, window: WindowId, at_work: Sequence[str], path: str, key: str, lines: tuple[int, int] | None

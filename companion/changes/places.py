@@ -209,7 +209,7 @@ def _all(folder: str) -> Iterator[tuple[str, float]]:
             if entry.is_dir(follow_symlinks=False):
                 used = [entry.stat().st_mtime]
                 with contextlib.suppress(OSError):
-                    used.append(os.stat(os.path.join(entry.path, "round.json")).st_mtime)
+                    used.append(os.stat(os.path.join(entry.path, ROUND)).st_mtime)
                 yield entry.path, max(used)
 
 

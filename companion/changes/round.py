@@ -172,7 +172,6 @@ class Round:
     def look(
         self,
         at_work: Sequence[str],
-        named: Mapping[str, str] | None = None,
         own: Collection[str] = (),
         turn: WrittenTurn | None = None,
         *,
@@ -180,29 +179,21 @@ class Round:
     ) -> Seen:
         """See what has changed since the last look.
 
-        `named` has the agents that have named the files they write, None for those told last. What was written to the
-        `own` paths is nobody's change. The agent of a `turn` that has just begun was at work since its prompt was sent.
-        A git that a signal has ended is run again, unless this `is_again`.
+        What was written to the `own` paths is nobody's change. The agent of a `turn` that has just begun was at work
+        since its prompt was sent. A git that a signal has ended is run again, unless this `is_again`.
         """
         known = self.state.now, self.state.head, self.looked_at
         try:
-            return self._look(at_work, named, own, turn)
+            return self._look(at_work, own, turn)
         except OSError as error:
             self.state.now, self.state.head, self.looked_at = known  # the next look finds it all again
             self.store.unlock()
             if is_again or not isinstance(error, GitCrashedError):
                 raise
-        return self.look(at_work, named, own, turn, is_again=True)
+        return self.look(at_work, own, turn, is_again=True)
 
-    def _look(
-        self,
-        at_work: Sequence[str],
-        named: Mapping[str, str] | None,
-        own: Collection[str],
-        turn: WrittenTurn | None,
-    ) -> Seen:
+    def _look(self, at_work: Sequence[str], own: Collection[str], turn: WrittenTurn | None) -> Seen:
         self.complete()
-        self.named = self.named if named is None else named
         before, base, at_look = self.state.now, self.state.base, self.state.moment()
         known_before = dict(self.state.known)
         working = list(at_work if self.at_work is None else self.at_work)

@@ -14,8 +14,7 @@ from ..snapshots.store import TooLargeError
 from . import places
 from .folder import Folder
 from .places import is_in
-from .roots import Roots
-from .window import WindowChanges
+from .roots import Roots, WindowChanges
 
 logger = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from ..snapshots.entries import Entry, TreeSnapshot
 from ..snapshots.modes import Modes
 from ..snapshots.objects import EMPTY_TREE
 from ..snapshots.project import Head
+from .places import ROUND
 
-_FILE = "round.json"
 _VERSION = 2
 EMPTY = TreeSnapshot(EMPTY_TREE, {})
 LISTED = 60.0
@@ -205,14 +205,6 @@ class RoundState:
         """The old paths of the files that agents have renamed, by the new ones, but for those that are parted."""
         return {path: each.origin for path, each in self.known.items() if each.origin and not each.is_parted}
 
-    def lines(self) -> dict[str, KnownLines]:
-        """Whose lines the files have of which that is known."""
-        return {path: each.lines for path, each in self.known.items() if each.lines}
-
-    def created(self) -> set[str]:
-        """The files that agents have created and the person has changed."""
-        return {path for path, each in self.known.items() if each.is_created}
-
     def moment(self) -> float:
         """The Unix time of what is noted now: after all that was noted before it, also if the clock was put back."""
         last = max((*self._marks(), *(each.at for each in self.saves[-1:])), default=0.0)
@@ -242,13 +234,13 @@ class RoundState:
     def write(self, store: str) -> None:
         """Write it into the folder of a store, atomically."""
         known = {"version": _VERSION} | {name: getattr(self, name) for name in _kinds(RoundState)}
-        write_private(os.path.join(store, _FILE), json.dumps(known, default=plain).encode())
+        write_private(os.path.join(store, ROUND), json.dumps(known, default=plain).encode())
 
 
 def read_state(store: str, root: str) -> RoundState | None:
     """The state in the folder of a store; None if there is none. Raises ValueError if it is damaged, OSError."""
     try:
-        with open(os.path.join(store, _FILE), encoding="utf-8") as file:
+        with open(os.path.join(store, ROUND), encoding="utf-8") as file:
             known: dict[str, Any] = json.load(file)
         if known["version"] != _VERSION:
             raise ValueError(f"it has the form {known['version']}, and this is {_VERSION}")

@@ -316,7 +316,7 @@ class RoundUndo:
         contents = self._round.contents_of(found[:MAX_NOTES])
         told = {row.path: undone_notes(row, contents.get(row.path), key, lines) for row in rows if row.agents}
         rest = [each.path for each in found[MAX_NOTES:] if self._state.of(each.path).agents]
-        created = {*self._state.created(), *(each.path for each in found if each.before is None)}
+        created = {each.path for each in found if each.before is None or self._state.of(each.path).is_created}
         own = {write.path: write for write in writes if write.path in told and _leaves_lines(write, created)}
         data = self._objects.read(write.expected.blob for write in own.values() if write.expected)
         for name, write in own.items():

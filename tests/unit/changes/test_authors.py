@@ -216,7 +216,7 @@ class Authors(RuleBasedStateMachine):
     def undoes_those_too(self) -> None:
         """What the person has written alone stays in a file that was there before."""
         self.look()
-        if self.folder.round.state.created():
+        if any(each.is_created for each in self.folder.round.state.known.values()):
             return
         alone = {line.strip() for line in self.disk if line.strip().startswith("p")}
         writes, refused = self.folder.undoing.plan_all(is_all=True)

@@ -177,7 +177,8 @@ def test_a_file_that_an_agent_has_named_is_its_own_even_if_head_moves(folder: Fo
     folder.round.begin()
     moved(folder)
     git(folder.path, "checkout", "-q", "other")
-    assert folder.round.look([AGENT], {"a.py": AGENT}).by_git == ("b.py",)
+    folder.round.named = {"a.py": AGENT}
+    assert folder.round.look([AGENT]).by_git == ("b.py",)
 
 
 def test_both_sides_of_a_file_are_merged_byte_for_byte():

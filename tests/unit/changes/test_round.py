@@ -319,7 +319,8 @@ def test_what_is_written_just_after_a_save_is_nobodys_for_sure_and_stays(folder:
 def test_a_change_by_an_agent_that_has_named_the_file_is_its_own_even_after_a_save(folder: Folder):
     folder.save("a.py", LINES.replace("line 7\n", "mine\n"))
     folder.write("a.py", LINES.replace("line 7\n", "agent\n"))
-    folder.round.look([], {"a.py": "Gemini CLI"})
+    folder.round.named = {"a.py": "Gemini CLI"}
+    folder.round.look([])
     (row,) = folder.round.rows()
     assert row.agents == ("Gemini CLI",)
 

@@ -98,7 +98,8 @@ def test_what_an_agent_has_named_is_its_own_directly_after_a_save_too(folder: Fo
     until = time.time_ns()
     folder.look()
     write_at(folder, "a.py", BOTH, until + SECOND)
-    folder.round.look([AGENT], {"a.py": AGENT})
+    folder.round.named = {"a.py": AGENT}
+    folder.round.look([AGENT])
     folder.saved("a.py", began, until)
     agents_line_waits_alone(folder)
 

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 from companion.changes.decisions import Decisions
 from companion.changes.folder import Folder
+from companion.changes.roots import WindowChanges
 from companion.changes.rounds import Rounds
 from companion.changes.rows import ChangeRow
-from companion.changes.window import WindowChanges
 from companion.ids import ChatId, ViewId, WindowId
 from companion.settings import Settings
 
