@@ -277,9 +277,7 @@ class Checkpoints:
         entries = {each.path: each.after for each in changed}
         return sorted(writes, key=lambda write: write.content is not None), entries, left
 
-    def finish_restore(
-        self, writes: Sequence[Write], base: Mapping[str, Entry | None], at_work: Sequence[str] = (), number: int = 0
-    ) -> list[str]:
+    def finish_restore(self, writes: Sequence[Write], base: Mapping[str, Entry | None], number: int = 0) -> list[str]:
         """The files of a checkpoint are written: its baseline holds again. Returns what is not as it should be.
 
         With the checkpoint's number it is known again whose lines they were.
@@ -306,6 +304,6 @@ class Checkpoints:
                         state.know(path, lines=lines[1])
         except OSError as error:
             raise self._undo.unseen(error, failed) from error
-        self._undo.see(operation, failed, at_work)
+        self._undo.see(operation, failed)
         self._round.settle()
         return failed

@@ -207,9 +207,8 @@ class Decisions:
     ) -> None:
         if not self._roots.sees(window)(folder.full_path(path)):
             raise WriteRefusedError(f"{path} is excluded by the setting “context_exclude” of this window")
-        at_work = self._roots.at_work(folder)
-        await folder.call(folder.look, at_work)
-        outcome = await folder.undo_file(window, at_work, path, key, lines)
+        await folder.call(folder.look)
+        outcome = await folder.undo_file(window, path, key, lines)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
 
     def _say_left(self, window: WindowId, what: str, left: Iterable[str], unseen: str) -> None:
@@ -253,10 +252,9 @@ class Decisions:
         self._decide_all(window, "undone", undo)
 
     async def _undo_all(self, window: WindowId, folder: Folder, choose: Choice) -> None:
-        at_work = self._roots.at_work(folder)
-        await folder.call(folder.look, at_work)
+        await folder.call(folder.look)
         paths = [row.path for row in folder.rows]
-        outcome = await folder.undo_all(window, at_work, choose)
+        outcome = await folder.undo_all(window, choose)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
         if count := len({*paths} & {*outcome.written}):  # a renamed one is one file
             self._roots.editor.written.offer_take_back(window, f"Undone: {counted(count, 'file')}")
@@ -322,7 +320,7 @@ class Decisions:
         sees = self._roots.sees(window)
 
         async def take_back(folder: Folder) -> None:
-            outcomes.append(await folder.take_back(window, self._roots.at_work(folder), folder.below(sees)))
+            outcomes.append(await folder.take_back(window, folder.below(sees)))
 
         for root in roots:
             if all(each.is_nothing for each in outcomes):
@@ -420,10 +418,10 @@ class Decisions:
         )
 
     async def _restore(self, window: WindowId, folder: Folder, number: int) -> None:
-        await folder.call(folder.look, self._roots.at_work(folder))
+        await folder.call(folder.look)
         found = await folder.call(_back_to, folder, number)
         sees = folder.below(self._roots.sees(window))
-        outcome = await folder.restore(window, number, self._roots.at_work(folder), sees)
+        outcome = await folder.restore(window, number, sees)
         for known in map(self._roots.window, folder.windows):  # what was kept of them is not what is there now
             known.done = [
                 (row, "restored" if (row.root, row.path in outcome.written) == (folder.root, True) else state)

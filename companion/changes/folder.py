@@ -317,8 +317,11 @@ class Folder:
         moving.take_over(self.round, moved)
         self.refresh()
 
-    def look(self, at_work: Sequence[str], turn: WrittenTurn | None = None) -> Seen:
-        """Look at the folder, on the worker thread. `at_work` are those who may have written, and that of a `turn`."""
+    def look(self, at_work: Sequence[str] | None = None, turn: WrittenTurn | None = None) -> Seen:
+        """Look at the folder, on the worker thread.
+
+        `at_work` are those who may have written, None for those of now, and that of a `turn`.
+        """
         started = time.perf_counter()
         try:
             seen = self.round.look(at_work, turn=turn)
@@ -432,24 +435,22 @@ class Folder:
         point = self.checkpoints.begin_of(turn)
         return [self.full_path(each.path) for each in self.checkpoints.back_to(point)] if point else None
 
-    async def undo_file(
-        self, window: WindowId, at_work: Sequence[str], path: str, key: str, lines: tuple[int, int] | None
-    ) -> WriteOutcome:
+    async def undo_file(self, window: WindowId, path: str, key: str, lines: tuple[int, int] | None) -> WriteOutcome:
         """Undo a file, or a change of it, or some lines of that, in the editor if the file is open there."""
 
         def plan(*, is_all: bool) -> _Plan:
             return Intent("undo", self.undo.plan(path, key, lines, is_all=is_all), path, key, lines), []
 
-        return await self._ask_and_write(window, plan, lambda: self.undo.protected(path, key, lines), at_work)
+        return await self._ask_and_write(window, plan, lambda: self.undo.protected(path, key, lines))
 
-    async def undo_all(self, window: WindowId, at_work: Sequence[str], choose: Choice) -> WriteOutcome:
+    async def undo_all(self, window: WindowId, choose: Choice) -> WriteOutcome:
         """Undo the chosen ones of the files that wait."""
 
         def plan(*, is_all: bool) -> _Plan:
             writes, refused = self.undo.plan_all(choose, is_all=is_all)
             return Intent("undo", writes), refused
 
-        return await self._ask_and_write(window, plan, lambda: self.undo.protected(choose=choose), at_work)
+        return await self._ask_and_write(window, plan, lambda: self.undo.protected(choose=choose))
 
     def as_listed(self, rows: Mapping[str, ChangeRow], sees: Callable[[str], bool]) -> Choice:
         """Chooses the files that a window sees and that still are as it has listed them: these rows, by full path."""
@@ -470,7 +471,6 @@ class Folder:
         window: WindowId,
         plan: Callable[..., _Plan],
         protected: Callable[[], Sequence[str]],
-        at_work: Sequence[str],
     ) -> WriteOutcome:
         """Write what is planned. It is asked once, before, about what is the person's, too, or may be.
 
@@ -483,12 +483,12 @@ class Folder:
             question = f"You have edited this yourself, or may have: {'; '.join(found[:NAMED])}{more}. Keep it?"
             is_all = not await self.confirm(window, question, "Keep Mine", "Undo Those Too")
         intent, left = await self.call(plan, is_all=is_all)
-        outcome = await self._carry_out(intent, at_work)
+        outcome = await self._carry_out(intent)
         return replace(outcome, left=[*left, *outcome.left])
 
-    async def write_as_person(self, write: Write, at_work: Sequence[str]) -> WriteOutcome:
+    async def write_as_person(self, write: Write) -> WriteOutcome:
         """Write a file as the person would: it is nobody else's change then, and can be taken back."""
-        return await self._carry_out(Intent("person", [write]), at_work)
+        return await self._carry_out(Intent("person", [write]))
 
     def keep_all(self, choose: Choice) -> None:
         """Keep the chosen ones of the files that wait, on the worker thread."""
@@ -503,7 +503,7 @@ class Folder:
         decided = self.round.state.decided if self.has_round else []
         return next((each for each in reversed(decided) if _is_of(each, window, sees)), None)
 
-    async def take_back(self, window: WindowId, at_work: Sequence[str], sees: Callable[[str], bool]) -> WriteOutcome:
+    async def take_back(self, window: WindowId, sees: Callable[[str], bool]) -> WriteOutcome:
         """Take the last decision of a window back, or the last one before it of which something can be."""
         left: list[str] = []
         tried: list[float] = []
@@ -519,15 +519,13 @@ class Folder:
                 question = f"You have edited what you accepted in {', '.join(operation.disk)}. Take it back?"
                 if not await self.confirm(window, question, "Take Back"):
                     return WriteOutcome([], left)
-            outcome = await self._carry_out(Intent("back", writes, operation=operation.at), at_work)
+            outcome = await self._carry_out(Intent("back", writes, operation=operation.at))
             left += outcome.left
             if not outcome.is_nothing:  # of a checkpoint perhaps the baseline alone
                 return replace(outcome, left=left)
             tried.append(operation.at)
 
-    async def restore(
-        self, window: WindowId, number: int, at_work: Sequence[str], sees: Callable[[str], bool]
-    ) -> WriteOutcome:
+    async def restore(self, window: WindowId, number: int, sees: Callable[[str], bool]) -> WriteOutcome:
         """Go back to a checkpoint, in what a window sees."""
 
         def plan(*, is_all: bool) -> _Plan:
@@ -537,9 +535,9 @@ class Folder:
             seen = [write for write in writes if (write.whole or write.path) not in unseen]
             return Intent("restore", seen, point=number, base=base), left
 
-        return await self._ask_and_write(window, plan, lambda: self.checkpoints.protected(number, sees), at_work)
+        return await self._ask_and_write(window, plan, lambda: self.checkpoints.protected(number, sees))
 
-    async def go_on(self, at_work: Sequence[str]) -> str:
+    async def go_on(self) -> str:
         """Finish what an editor that has ended was about to write. Returns a sentence if there was something."""
         intent = await self.call(self._opened.journal.pending) if self.has_round else None
         if intent is None:
@@ -547,13 +545,13 @@ class Folder:
         done, rest, left = await self.call(self._opened.journal.sorted_out, intent)
         known = {write.path for write in (*done, *rest)} | (intent.base.keys() - {each.path for each in intent.writes})
         base = {path: entry for path, entry in intent.base.items() if path in known}
-        outcome = await self._carry_out(replace(intent, writes=rest, base=base), at_work, done)
+        outcome = await self._carry_out(replace(intent, writes=rest, base=base), done)
         left = [*left, *outcome.left]
         files = counted(files_of(intent.writes), "file")
         said = f"{_WHAT[intent.kind]} {files} was interrupted when the editor ended. It is finished now"
         return f"{said}, but: {'; '.join(left[:3])}." if left else f"{said}."
 
-    async def _carry_out(self, intent: Intent, at_work: Sequence[str], before: Sequence[Write] = ()) -> WriteOutcome:
+    async def _carry_out(self, intent: Intent, before: Sequence[Write] = ()) -> WriteOutcome:
         """Write what is intended. `before` was written by an editor that has ended."""
         if not before:
             await self.call(self._opened.journal.begin, intent)
@@ -564,14 +562,14 @@ class Folder:
             return WriteOutcome([], left, is_nothing=True)
         unseen = ""
         try:
-            failed = await self.call(self._finish, intent, done, at_work)
+            failed = await self.call(self._finish, intent, done)
         except UnseenError as error:
             files = counted(files_of(done), "file")
             failed, unseen = error.failed, f"what was written in {files} could not be looked at: {error}"
         written = sorted({write.path for write in done} - {*failed})
         return WriteOutcome(written, [*left, *(f"{path} is not as it should be" for path in failed)], unseen)
 
-    def _finish(self, intent: Intent, done: Sequence[Write], at_work: Sequence[str]) -> Sequence[str]:
+    def _finish(self, intent: Intent, done: Sequence[Write]) -> Sequence[str]:
         """Note in the round what was written, on the worker thread. Returns the paths that are not as they should be.
 
         Raises UnseenError; then the journal still has it.
@@ -585,16 +583,16 @@ class Folder:
                     self.undo.follow_going(intent.path, (intent.key, intent.lines), done)
                 else:
                     self.round.stay({intent.path: ()})
-                failed = self.undo.finish(done, at_work, notes)
+                failed = self.undo.finish(done, notes)
             case "person":
-                failed = self.undo.finish_as_person(done, at_work)
+                failed = self.undo.finish_as_person(done)
             case "back":
                 operation = next(each for each in self.round.state.decided if each.at == intent.operation)
-                failed = self.undo.finish_back(operation, done, at_work)
+                failed = self.undo.finish_back(operation, done)
             case "restore":
                 lost = {write.path for write in intent.writes} - {write.path for write in done}
                 kept = {path: entry for path, entry in intent.base.items() if path not in lost}
-                failed = self.checkpoints.finish_restore(done, kept, at_work, intent.point)
+                failed = self.checkpoints.finish_restore(done, kept, intent.point)
         self._opened.journal.end()
         self.refresh()
         return failed

@@ -103,7 +103,7 @@ class Looks:
     ) -> None:
         try:
             async with folder.lock:
-                await folder.call(folder.look, self._roots.at_work(folder) if at_work is None else at_work, turn)
+                await folder.call(folder.look, at_work, turn)
             self._roots.works_again(folder)
         except OSError as error:
             logger.warning("Can't look at %s: %s", folder.root, error)

@@ -179,7 +179,7 @@ def take_over(round_: Round, moved: Moved) -> None:
     state.empty = sorted({*state.empty, *paths.names(moved.empty)})
     _add_history(round_, moved, paths, checkpoints)
     if since:
-        round_.look(state.working if round_.at_work is None else round_.at_work)
+        round_.look()
     round_.settle()
 
 

@@ -94,8 +94,8 @@ class Round:
         """When the person has saved a file last, in nanoseconds of Unix time."""
         self.named: Mapping[str, str] = {}
         """The agents that have named the files they write."""
-        self.at_work: Sequence[str] | None = None
-        """Who is at work from now on; None for those who were at the last look."""
+        self.at_work: Sequence[str] = ()
+        """Who is at work."""
         self.deciding = 0
         """The window in which something is being decided."""
         self.renaming = ""
@@ -146,7 +146,7 @@ class Round:
         now, head = began.snapshot, project.head(self.in_repository()[0])
         self._found.clear()  # it belongs to the round before
         self.state = RoundState(self.root, time.time(), now, now, began.rules, began.nested, began.empty, head)
-        self.state.working = list(self.at_work or ())
+        self.state.working = list(self.at_work)
         self._is_begun = True
         self.save()
         return began.fresh
@@ -171,20 +171,20 @@ class Round:
 
     def look(
         self,
-        at_work: Sequence[str],
+        at_work: Sequence[str] | None = None,
         own: Collection[str] = (),
         turn: WrittenTurn | None = None,
         *,
         is_again: bool = False,
     ) -> Seen:
-        """See what has changed since the last look.
+        """See what has changed since the last look, by those who are at work or were `at_work` until now.
 
         What was written to the `own` paths is nobody's change. The agent of a `turn` that has just begun was at work
         since its prompt was sent. A git that a signal has ended is run again, unless this `is_again`.
         """
         known = self.state.now, self.state.head, self.looked_at
         try:
-            return self._look(at_work, own, turn)
+            return self._look(self.at_work if at_work is None else at_work, own, turn)
         except OSError as error:
             self.state.now, self.state.head, self.looked_at = known  # the next look finds it all again
             self.store.unlock()
@@ -196,7 +196,7 @@ class Round:
         self.complete()
         before, base, at_look = self.state.now, self.state.base, self.state.moment()
         known_before = dict(self.state.known)
-        working = list(at_work if self.at_work is None else self.at_work)
+        working = list(self.at_work)
         if self.state.working != working:
             self.state.working = working
             self.save()

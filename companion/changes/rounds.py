@@ -171,12 +171,11 @@ class Rounds:
 
         async def restore(folder: Folder) -> None:
             async with folder.deciding(window):
-                at_work = self.roots.at_work(folder)
                 try:
-                    await folder.call(folder.look, at_work)
+                    await folder.call(folder.look)
                     if not (point := await folder.call(folder.checkpoints.begin_of, turn)):
                         return
-                    outcome = await folder.restore(window, point.number, at_work, folder.below(sees))
+                    outcome = await folder.restore(window, point.number, folder.below(sees))
                 except OSError as error:  # what was written in another folder is told all the same
                     left.append(sentence(error))
                     return
@@ -278,7 +277,7 @@ class Rounds:
         self.roots.hear(path, lambda folder, name: self._saved(folder, name, saved, encodings or Encodings()))
 
     async def _saved(self, folder: Folder, name: str, saved: SavedText | None, encodings: Encodings) -> None:
-        lost = await folder.call(folder.saves.saved, name, self.roots.at_work(folder), encodings, saved)
+        lost = await folder.call(folder.saves.saved, name, encodings, saved)
         await folder.call(folder.refresh)
         if lost and folder.windows:
             await folder.tell_overwritten(min(folder.windows), name, lost)
@@ -301,11 +300,11 @@ class Rounds:
                 self.roots.hear(path, self._naming_over, is_link=True)
 
     async def _naming_over(self, folder: Folder, name: str) -> None:
-        await folder.call(folder.saves.naming_over, name, self.roots.at_work(folder))
+        await folder.call(folder.saves.naming_over, name)
         await folder.call(folder.refresh)
 
     async def _handled(self, folder: Folder, name: str, *, is_renamed: bool) -> None:
-        await folder.call(folder.saves.handled, name, self.roots.at_work(folder), is_renamed=is_renamed)
+        await folder.call(folder.saves.handled, name, is_renamed=is_renamed)
         await folder.call(folder.refresh)
 
     async def merged(self, baseline: str, disk: str, mine: str) -> str:
@@ -328,8 +327,7 @@ class Rounds:
         encodings = await self._editor.files.encodings(folder.full_path(name))
         async with folder.deciding(window):
             before = review.disk.source.source if review.disk.exists else None
-            at_work = self.roots.at_work(folder)
-            operation = await folder.call(folder.saves.reviewed, name, before, text, encodings, at_work)
+            operation = await folder.call(folder.saves.reviewed, name, before, text, encodings)
             # If its agent has written on already, *Take Back* says that it was not seen.
             at = self.roots.reviews.take_answer(review) if operation else 0
             if operation and at:

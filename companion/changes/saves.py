@@ -52,13 +52,11 @@ class Saves:
             return None
         return agents, self._data(old) if old else None
 
-    def saved(
-        self, path: str, at_work: Sequence[str], encodings: Encodings, saved: SavedText | None = None
-    ) -> Overwritten | None:
+    def saved(self, path: str, encodings: Encodings, saved: SavedText | None = None) -> Overwritten | None:
         """The person has saved a file. Returns what somebody had written there, if the save has overwritten it."""
         saved = saved or SavedText()
         looks = len(self._recent.of(path))
-        self._round.look(at_work, own=[path])
+        self._round.look(own=[path])
         now = self._objects.entry(self._state.now, path)
         seen = [
             each
@@ -80,7 +78,7 @@ class Saves:
         after = self._entry_of(saved.text, [now, loaded], encodings) or (later[0].before if later else now)
         # First what somebody has written since the last look, then that it is gone from the tab's text.
         if last != found:
-            self._round.written(path, last, found, at_work)
+            self._round.written(path, last, found, self._round.at_work)
         names = self._state.of(path).agents or (ANOTHER,)
         lost = self._overwritten(names, loaded, found, after)
         if lost is None and found:  # the person has taken it over into their text
@@ -90,19 +88,19 @@ class Saves:
         self._round.follow(path, loaded, after)
         self._round.saved_at[path] = max(saved.since, saved.until)
         if after != now:
-            self._written_since(path, after, now, next((each.named for each in seen if each.named), ""), at_work)
+            self._written_since(path, after, now, next((each.named for each in seen if each.named), ""))
         if self._objects.entry(self._state.base, path) == now:
             self._state.know(path, agents=(), lines=None)
         self._round.save()
         return lost
 
-    def handled(self, path: str, at_work: Sequence[str], *, is_renamed: bool) -> None:
+    def handled(self, path: str, *, is_renamed: bool) -> None:
         """The person has deleted a file or a folder in the editor's side bar, or begins to type another name for it.
 
         Whether they have is what the disk says: now for a deletion, at a later look for a name.
         """
         self._round.renaming = path if is_renamed else ""
-        self._round.look(at_work)
+        self._round.look()
         if is_renamed or os.path.lexists(os.path.join(self._round.root, path)):
             return
         found = self._objects.differences(self._state.base, self._state.now, renames=False)
@@ -118,21 +116,19 @@ class Saves:
                 self._recent.forget(name)
         self._round.settle()
 
-    def naming_over(self, path: str, at_work: Sequence[str]) -> None:
+    def naming_over(self, path: str) -> None:
         """The person types no other name for a file or a folder any more: whoever renames it later is somebody else."""
         if self._round.renaming == path:
-            self._round.look(at_work)
+            self._round.look()
             self._round.renaming = ""
 
-    def _written_since(
-        self, path: str, after: Entry | None, now: Entry | None, agent: str, at_work: Sequence[str]
-    ) -> None:
+    def _written_since(self, path: str, after: Entry | None, now: Entry | None, agent: str) -> None:
         """Somebody has written the file after a save, before its word has come."""
         at = self._round.store.written_at(path)
         known = self._state.of(path)
         base = self._objects.entry(self._state.base, path)
         self._recent.add(path, Sighting(after, base, known.lines, known.agents, at, agent))
-        self._round.written(path, after, now, [agent] if agent else at_work, at, is_named=bool(agent))
+        self._round.written(path, after, now, [agent] if agent else self._round.at_work, at, is_named=bool(agent))
 
     def _overwritten(
         self, agents: tuple[str, ...], loaded: Entry | None, found: Entry | None, after: Entry | None
@@ -172,15 +168,13 @@ class Saves:
             self._state.know(path, origin="")
         self._state.know(path, lines=found.lines, agents=found.agents)
 
-    def reviewed(
-        self, path: str, before: str | None, text: str, encodings: Encodings, at_work: Sequence[str] = ()
-    ) -> Operation | None:
+    def reviewed(self, path: str, before: str | None, text: str, encodings: Encodings) -> Operation | None:
         """The person has accepted a proposal: `text` in place of `before`, None for a new file.
 
         It counts as reviewed if the disk has that text. An agent may write another encoding than the editor has read.
         Returns what that has done, if it can be taken back.
         """
-        self._round.look(at_work)
+        self._round.look()
         after, ours = self._objects.entry(self._state.now, path), self._objects.entry(self._state.base, path)
         shown = SourceText(text).shown
         if after is None or shown not in {self._text(after, each) for each in (encodings, Encodings())}:

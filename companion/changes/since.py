@@ -220,7 +220,7 @@ class SinceReviews:
         try:
             folder, since = await self._since(window, point)
             async with folder.lock:
-                await folder.call(folder.look, self._roots.at_work(folder))
+                await folder.call(folder.look)
                 rows = await folder.call(since.rows)
         except OSError as error:
             return SinceListing(point, trouble=sentence(error))
@@ -273,8 +273,7 @@ class SinceReviews:
     async def _undo(
         self, window: WindowId, folder: Folder, since: RoundSince, row: ChangeRow, chosen: Sequence[Chosen]
     ) -> None:
-        at_work = self._roots.at_work(folder)
-        await folder.call(folder.look, at_work)
+        await folder.call(folder.look)
         rows, words = await folder.call(since.goes, row.path, chosen, row.after)
         known = await self._by_agents(window, row.full_path, sorted(rows)) if rows else ()
         theirs = [
@@ -285,7 +284,7 @@ class SinceReviews:
             question = UNKNOWN.format(what="; ".join(asked[:NAMED]) + more)
             if not await folder.confirm(window, question, "Undo"):
                 return
-        outcome = await folder.write_as_person(await folder.call(since.plan, row.path, chosen, row.after), at_work)
+        outcome = await folder.write_as_person(await folder.call(since.plan, row.path, chosen, row.after))
         left = [*outcome.left, *([outcome.unseen] if outcome.unseen else [])]
         if left:
             self._roots.editor.messenger.mention(f"Not undone: {left[0]}.", window)

@@ -207,7 +207,7 @@ class RoundStarts:
         """Take the folder's store, and finish what was interrupted there."""
         said = await folder.call(folder.open)
         async with folder.lock:
-            interrupted = await folder.go_on(self._roots.at_work(folder))
+            interrupted = await folder.go_on()
         for sentence in filter(None, (said, interrupted)):
             self._roots.editor.messenger.say(sentence, window)
 

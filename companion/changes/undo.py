@@ -327,7 +327,6 @@ class RoundUndo:
     def finish(
         self,
         writes: Sequence[Write],
-        at_work: Sequence[str] = (),
         notes: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> list[str]:
         """Look at what was written, and remember it so that it can be taken back. Returns what is not as it should be.
@@ -335,7 +334,7 @@ class RoundUndo:
         `notes` has the lines for the agents, by path.
         """
         operation, failed = self.note(writes, notes)
-        self.see(operation, failed, at_work)
+        self.see(operation, failed)
         return failed
 
     def note(
@@ -386,18 +385,18 @@ class RoundUndo:
             self._round.save()
         return UnseenError(str(error), failed)
 
-    def see(self, operation: Operation, failed: Sequence[str], at_work: Sequence[str] = ()) -> None:
+    def see(self, operation: Operation, failed: Sequence[str]) -> None:
         """Have an operation on the disk in one step with all that follows from it, and look. Raises UnseenError."""
         try:
             self._round.save()
-            self._look_at_own(operation.disk, at_work)
+            self._look_at_own(operation.disk)
             after = self._objects.entries(self._state.now, list(operation.disk))
             operation.disk = {path: (before, after.get(path)) for path, (before, _) in operation.disk.items()}
             self._round.save()
         except OSError as error:
             raise UnseenError(str(error), failed) from error
 
-    def finish_as_person(self, writes: Sequence[Write], at_work: Sequence[str] = ()) -> list[str]:
+    def finish_as_person(self, writes: Sequence[Write]) -> list[str]:
         """The same for what was written as the person would: the baseline follows it, whoever waits for a review."""
         paths = [write.path for write in writes]
         lines = {path: self._state.of(path).lines for path in paths}
@@ -414,7 +413,7 @@ class RoundUndo:
             operation.base = {path: (before.get(path), after.get(path)) for path in paths}
         except OSError as error:
             raise self.unseen(error, failed) from error
-        self.see(operation, failed, at_work)
+        self.see(operation, failed)
         self._round.settle()
         return failed
 
@@ -443,10 +442,10 @@ class RoundUndo:
         except WriteRefusedError:  # it can't be read
             return False
 
-    def _look_at_own(self, paths: Iterable[str], at_work: Sequence[str]) -> None:
+    def _look_at_own(self, paths: Iterable[str]) -> None:
         """Look at what was written here, which is nobody's change."""
         agents = {path: self._state.of(path).agents for path in paths}
-        self._round.look(at_work, own=agents)
+        self._round.look(own=agents)
         for path, names in agents.items():
             self._state.know(path, agents=names)
 
@@ -542,7 +541,7 @@ class RoundUndo:
                 changed.append(str(error))
         return changed
 
-    def finish_back(self, operation: Operation, writes: Sequence[Write], at_work: Sequence[str] = ()) -> list[str]:
+    def finish_back(self, operation: Operation, writes: Sequence[Write]) -> list[str]:
         """Files of an operation are as they were before it, and so is their baseline. The rest can still come back.
 
         Returns what is not as it should be.
@@ -574,7 +573,7 @@ class RoundUndo:
                 if operation.accepted:
                     self._tell_of_accepted(operation)
             self._round.save()
-            self._look_at_own(back, at_work)
+            self._look_at_own(back)
             self._round.save()
         except OSError as error:
             raise UnseenError(str(error), failed) from error

@@ -40,6 +40,7 @@ class Folder:
         git = Git(program(), str(self.store_path), str(self.path))
         self.store = Store(str(self.store_path), str(self.path), git, self.excluded)
         opened = Round(self.store, list)
+        opened.at_work = (AGENT,)
         opened.open()
         self.saves = Saves(opened)
         self.undoing = RoundUndo(opened)
@@ -127,13 +128,13 @@ class Folder:
 
     def saved(self, path: str, since: int = 0, until: int = 0, *, loaded: str | None = None) -> Overwritten | None:
         """The word of a save comes. The tab was loaded from what the last look has seen, or from another text."""
-        return self.saves.saved(path, [AGENT], Encodings(), SavedText(loaded, since=since, until=until))
+        return self.saves.saved(path, Encodings(), SavedText(loaded, since=since, until=until))
 
     def edit(self, path: str, loaded: str, text: str, *, found: bytes | None = None) -> Overwritten | None:
         """The person has a text of a file in a tab, and saves it with another one over what was `found` there."""
         saved = SavedText(loaded, text, found, since=time.time_ns())
         self.write(path, text)
-        return self.saves.saved(path, [AGENT], Encodings(), replace(saved, until=time.time_ns()))
+        return self.saves.saved(path, Encodings(), replace(saved, until=time.time_ns()))
 
     def keys(self, path: str) -> list[str]:
         """The changes of a file."""

@@ -113,7 +113,7 @@ class Authors(RuleBasedStateMachine):
 
     def save(self, text: str, found: bytes | None) -> None:
         self.write(self.disk)
-        self.folder.saves.saved(self.name, [AGENT], Encodings(), SavedText(self.loaded_text, text, found))
+        self.folder.saves.saved(self.name, Encodings(), SavedText(self.loaded_text, text, found))
 
     @rule()
     def look(self) -> None:
@@ -205,7 +205,7 @@ class Authors(RuleBasedStateMachine):
         assert left == []
         for write in writes:
             self.folder.undoing.write(write)
-        assert self.folder.checkpoints.finish_restore(writes, base, (), point) == []
+        assert self.folder.checkpoints.finish_restore(writes, base, point) == []
         self.reread()
         assert before <= self.mine()
         own = {line.strip() for line in self.disk if "p" not in line}

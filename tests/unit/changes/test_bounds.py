@@ -94,7 +94,7 @@ def test_a_file_that_was_deleted_and_made_anew_is_what_was_saved_last(folder: Fo
     number = folder.checkpoints.add("Qwen Code", "turn")
     for text in ("one\n", "two\n"):
         (folder.path / "b.py").unlink()
-        folder.saves.handled("b.py", ["Qwen Code"], is_renamed=False)
+        folder.saves.handled("b.py", is_renamed=False)
         folder.save("b.py", text)
         folder.save("b.py", f"{text}more\n")
     assert len(folder.round.state.saves) < 4

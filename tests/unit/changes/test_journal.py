@@ -226,7 +226,7 @@ def finish(folder: Driven, intent: Intent, writes: Sequence[Write]) -> None:
     if intent.kind == "undo":
         assert folder.undoing.finish(writes) == []
     else:
-        assert folder.checkpoints.finish_restore(writes, intent.base, (), intent.point) == []
+        assert folder.checkpoints.finish_restore(writes, intent.base, intent.point) == []
     Journal(folder.round, folder.undoing).end()
 
 

@@ -217,7 +217,7 @@ def restore(folder: Folder, number: int, *, is_all: bool = False) -> None:
     assert left == []
     for write in writes:
         folder.undoing.write(write)
-    assert folder.checkpoints.finish_restore(writes, base, (), number) == []
+    assert folder.checkpoints.finish_restore(writes, base, number) == []
 
 
 def test_a_restore_keeps_a_line_that_both_have_changed_since_and_names_it(folder: Folder):

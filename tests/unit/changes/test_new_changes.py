@@ -94,7 +94,7 @@ def undo(folder: Folder, path: str, key: str = "") -> None:
     writes = folder.undoing.plan(path, key)
     for write in writes:
         folder.undoing.write(write)
-    assert folder.undoing.finish(writes, [AGENT], notes) == []
+    assert folder.undoing.finish(writes, notes) == []
 
 
 def test_each_undone_change_is_a_line_until_it_is_told_or_taken_back(folder: Folder):

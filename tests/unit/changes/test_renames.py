@@ -281,7 +281,7 @@ def test_a_file_that_git_brings_to_the_old_path_of_a_renamed_one_takes_no_line_o
 def test_a_renamed_file_keeps_its_text_if_the_person_deletes_the_other_one_at_its_old_path(moved: Folder):
     replaced(moved)
     (moved.path / "a.py").unlink()
-    moved.saves.handled("a.py", [AGENT], is_renamed=False)
+    moved.saves.handled("a.py", is_renamed=False)
     assert moved.listed() == {"b.py": "modified"}
     assert moved.undo_all() == []
     assert tree(moved.path).keys() == {"b.py"}
@@ -385,7 +385,7 @@ def test_a_file_that_was_renamed_and_replaced_before_a_look_keeps_its_text_if_th
     """The undo deleted it: the text that the person had was nowhere."""
     at_once.look()
     (at_once.path / "a.py").unlink()
-    at_once.saves.handled("a.py", [AGENT], is_renamed=False)
+    at_once.saves.handled("a.py", is_renamed=False)
     assert at_once.undo_all() == []
     assert tree(at_once.path).keys() == {"b.py"}
     assert at_once.read("b.py").decode() == LINES
@@ -578,7 +578,7 @@ def test_a_line_that_was_saved_where_another_file_had_been_stays_once_that_is_de
 
 def test_a_renamed_file_keeps_its_text_if_the_person_renames_another_one_to_its_old_path(moved: Folder):
     moved.save("x.py", "".join(f"x {number}\n" for number in range(9)))
-    moved.saves.handled("x.py", [AGENT], is_renamed=True)
+    moved.saves.handled("x.py", is_renamed=True)
     (moved.path / "x.py").rename(moved.path / "a.py")
     moved.look()
     assert moved.listed() == {"b.py": "modified"}
@@ -697,7 +697,7 @@ class Renames(RuleBasedStateMachine):
             self.folder.look()
             (self.folder.path / (name := found[at % len(found)])).unlink()
             if is_by_person:
-                self.folder.saves.handled(name, [AGENT], is_renamed=False)
+                self.folder.saves.handled(name, is_renamed=False)
 
     @rule(at=numbers)
     def person_saves_a_new_file(self, at: int) -> None:

@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Folder:
 
 def test_a_file_that_the_person_deletes_is_not_listed(folder: Folder):
     (folder.path / "a.py").unlink()
-    folder.saves.handled("a.py", [AGENT], is_renamed=False)
+    folder.saves.handled("a.py", is_renamed=False)
     assert folder.listed() == {}
     folder.write("a.py", "agent\n")
     folder.look()
@@ -39,12 +39,12 @@ def test_a_file_that_the_person_deletes_is_not_listed(folder: Folder):
 def test_a_folder_that_the_person_deletes_is_not_listed(folder: Folder):
     shutil.rmtree(folder.path / "sub")
     folder.look()  # it comes before the word of that
-    folder.saves.handled("sub", [AGENT], is_renamed=False)
+    folder.saves.handled("sub", is_renamed=False)
     assert folder.listed() == {}
 
 
 def test_a_deletion_that_the_person_has_not_confirmed_leaves_the_file_to_whoever_deletes_it(folder: Folder):
-    folder.saves.handled("a.py", [AGENT], is_renamed=False)
+    folder.saves.handled("a.py", is_renamed=False)
     (folder.path / "a.py").unlink()
     folder.look()
     assert folder.listed() == {"a.py": "deleted"}
@@ -53,7 +53,7 @@ def test_a_deletion_that_the_person_has_not_confirmed_leaves_the_file_to_whoever
 def test_what_an_agent_has_deleted_in_a_folder_that_stays_is_listed(folder: Folder):
     (folder.path / "sub/b.py").unlink()
     folder.look()
-    folder.saves.handled("sub", [AGENT], is_renamed=False)
+    folder.saves.handled("sub", is_renamed=False)
     assert folder.listed() == {"sub/b.py": "deleted"}
 
 
@@ -63,7 +63,7 @@ def test_what_an_agent_has_deleted_in_a_folder_that_the_person_deletes_later_is_
     shutil.rmtree(folder.path / "sub")
     folder.write("a.py", "agent\n")
     folder.look()  # it comes before the word of that
-    folder.saves.handled("sub", [AGENT], is_renamed=False)
+    folder.saves.handled("sub", is_renamed=False)
     assert folder.listed() == {"a.py": "modified", "sub/b.py": "deleted"}
     assert folder.undo_all() == []
     assert (folder.path / "sub/b.py").exists()
@@ -73,7 +73,7 @@ def test_what_an_agent_has_deleted_in_a_folder_that_the_person_deletes_later_is_
 def test_a_file_that_an_agent_deletes_beside_one_of_the_person_is_listed(folder: Folder):
     (folder.path / "a.py").unlink()
     (folder.path / "sub/b.py").unlink()
-    folder.saves.handled("a.py", [AGENT], is_renamed=False)
+    folder.saves.handled("a.py", is_renamed=False)
     assert folder.listed() == {"sub/b.py": "deleted"}
 
 
@@ -83,7 +83,7 @@ def test_what_the_person_renames_is_not_listed_and_what_waits_in_it_waits_there(
     text = folder.read(path).decode()
     folder.write(path, text.replace("line 3\n", "agent\n"))
     folder.look()
-    folder.saves.handled(what, [AGENT], is_renamed=True)  # the name is typed after that
+    folder.saves.handled(what, is_renamed=True)  # the name is typed after that
     (folder.path / what).rename(folder.path / "new")
     folder.look()
     assert folder.listed() == {path.replace(what, "new", 1): "modified"}
@@ -93,7 +93,7 @@ def test_what_the_person_renames_is_not_listed_and_what_waits_in_it_waits_there(
 
 
 def test_a_rename_of_another_file_is_the_agents(folder: Folder):
-    folder.saves.handled("a.py", [AGENT], is_renamed=True)
+    folder.saves.handled("a.py", is_renamed=True)
     (folder.path / "sub/b.py").rename(folder.path / "sub/new.py")
     folder.look()
     assert folder.listed() == {"sub/new.py": "renamed"}
@@ -101,7 +101,7 @@ def test_a_rename_of_another_file_is_the_agents(folder: Folder):
 
 def test_a_file_that_an_agent_moves_elsewhere_is_not_the_one_that_the_person_renames(folder: Folder):
     """The side bar renames within a folder."""
-    folder.saves.handled("a.py", [AGENT], is_renamed=True)
+    folder.saves.handled("a.py", is_renamed=True)
     (folder.path / "a.py").rename(folder.path / "sub/a.py")
     folder.look()
     assert folder.listed() == {"sub/a.py": "renamed"}
@@ -110,7 +110,7 @@ def test_a_file_that_an_agent_moves_elsewhere_is_not_the_one_that_the_person_ren
 def test_a_restore_brings_nothing_back_that_the_person_has_deleted_since(folder: Folder):
     number = folder.checkpoints.add(AGENT, "")
     (folder.path / "a.py").unlink()
-    folder.saves.handled("a.py", [AGENT], is_renamed=False)
+    folder.saves.handled("a.py", is_renamed=False)
     assert folder.checkpoints.plan(number)[0] == []
 
 
@@ -128,7 +128,7 @@ def test_a_file_that_an_agent_has_renamed_and_the_person_deletes_is_not_listed(f
     folder.write("b.py", folder.read("b.py").decode() + text)
     folder.look()
     (folder.path / "b.py").unlink()
-    folder.saves.handled("b.py", [AGENT], is_renamed=False)
+    folder.saves.handled("b.py", is_renamed=False)
     folder.look()
     assert folder.listed() == {}
     assert folder.undo_all() == []
