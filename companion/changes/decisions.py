@@ -20,7 +20,7 @@ from .hunks import place_of
 from .places import relative
 from .roots import Roots
 from .rows import ChangeRow
-from .state import GOES, Chosen
+from .state import GOES, Chosen, Lines
 from .undo import Choice
 
 KEPT = 200
@@ -202,9 +202,7 @@ class Decisions:
             except OSError as error:
                 self._roots.editor.messenger.say(sentence(error), window)
 
-    async def _undo(
-        self, window: WindowId, folder: Folder, path: str, key: str = "", lines: tuple[int, int] | None = None
-    ) -> None:
+    async def _undo(self, window: WindowId, folder: Folder, path: str, key: str = "", lines: Lines = None) -> None:
         if not self._roots.sees(window)(folder.full_path(path)):
             raise WriteRefusedError(f"{path} is excluded by the setting “context_exclude” of this window")
         await folder.call(folder.look)

@@ -32,7 +32,7 @@ from .port import ChangeScreen, FileChanges, FileTurn
 from .round import Round, Seen, WrittenTurn
 from .rows import ChangeRow, is_as_listed
 from .saves import Overwritten, Saves
-from .state import Operation
+from .state import Lines, Operation
 from .undo import Choice, RoundUndo, UnseenError, Write, files_of
 
 logger = logging.getLogger(__name__)
@@ -435,7 +435,7 @@ class Folder:
         point = self.checkpoints.begin_of(turn)
         return [self.full_path(each.path) for each in self.checkpoints.back_to(point)] if point else None
 
-    async def undo_file(self, window: WindowId, path: str, key: str, lines: tuple[int, int] | None) -> WriteOutcome:
+    async def undo_file(self, window: WindowId, path: str, key: str, lines: Lines) -> WriteOutcome:
         """Undo a file, or a change of it, or some lines of that, in the editor if the file is open there."""
 
         def plan(*, is_all: bool) -> _Plan:
@@ -467,10 +467,7 @@ class Folder:
         return choose
 
     async def _ask_and_write(
-        self,
-        window: WindowId,
-        plan: Callable[..., _Plan],
-        protected: Callable[[], Sequence[str]],
+        self, window: WindowId, plan: Callable[..., _Plan], protected: Callable[[], Sequence[str]]
     ) -> WriteOutcome:
         """Write what is planned. It is asked once, before, about what is the person's, too, or may be.
 

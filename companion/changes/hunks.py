@@ -107,7 +107,7 @@ def by_key(found: Sequence[Hunk], key: str) -> tuple[Hunk, int] | None:
     return moved[0], moved[0].change.new_start - int(key.split("-")[1])
 
 
-def located(found: Sequence[Hunk], chosen: Chosen) -> tuple[int, tuple[int, int] | None] | None:
+def located(found: Sequence[Hunk], chosen: Chosen) -> tuple[int, Lines] | None:
     """The number of the change that is meant, and its lines as they are by now; None if nobody knows which it is."""
     key, lines = chosen
     if (known := by_key(found, key)) is None:

@@ -23,7 +23,7 @@ from ..snapshots.files import WriteRefusedError
 from ..snapshots.modes import on_disk
 from ..snapshots.objects import StoredContents
 from .round import Round
-from .state import made, plain
+from .state import Lines, made, plain
 from .undo import RoundUndo, Stored, Write
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Intent:
     path: str = ""
     """Of an undo: the file, its change and the lines of that, if not everything is undone."""
     key: str = ""
-    lines: tuple[int, int] | None = None
+    lines: Lines = None
     operation: float = 0.0
     """Of taking back: the time of the operation that it takes back."""
     point: int = 0

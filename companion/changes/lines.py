@@ -14,6 +14,7 @@ from itertools import groupby, pairwise
 from ..review.changes import paired_lines
 from ..review.compare import Change
 from .hunks import Hunk, Hunks, Pieces, by_key, differences, key_of
+from .state import Lines
 
 BASE, DISK = 1, 2
 EDITED = 4
@@ -172,14 +173,14 @@ class Weave:
                 yield Hunk(change, key_of(change, gone, come)), at
             old, new, at = old + len(gone), new + len(come), at + len(run)
 
-    def kept(self, key: str, lines: tuple[int, int] | None = None) -> Weave | None:
+    def kept(self, key: str, lines: Lines = None) -> Weave | None:
         """With one change taken over into the baseline; None if there is no such change.
 
         `lines` are the first and the last line of the file of which only the change's part is meant.
         """
         return self._decided(key, lines, lambda flags: _SETTLED if flags & DISK else 0, self._marks[1])
 
-    def undone(self, key: str = "", lines: tuple[int, int] | None = None, *, is_all: bool = False) -> Weave | None:
+    def undone(self, key: str = "", lines: Lines = None, *, is_all: bool = False) -> Weave | None:
         """With one change undone, or every one; None if there is no such change.
 
         What is the person's too, or may be, stays and is settled, unless `is_all`.
@@ -196,7 +197,7 @@ class Weave:
         decided = [(text, at if at == _SETTLED else decide(at)) for text, at in self._lines]
         return Weave(_in_order([line for line in decided if line[1]]), self._form, (self._marks[0], self._marks[0]))
 
-    def protected(self, key: str = "", lines: tuple[int, int] | None = None) -> list[tuple[int, str]]:
+    def protected(self, key: str = "", lines: Lines = None) -> list[tuple[int, str]]:
         """The lines of a change, or of all, that both have changed or may have: the number in the file, and the text.
 
         A line that is gone has the number of what stands there now.
@@ -235,9 +236,7 @@ class Weave:
         disk = [line for line in self._lines if line[1] & DISK]
         return [(number, text) for number, (text, at) in enumerate(disk) if at == _SETTLED]
 
-    def _decided(
-        self, key: str, lines: tuple[int, int] | None, decide: Callable[[int], int], mark: str
-    ) -> Weave | None:
+    def _decided(self, key: str, lines: Lines, decide: Callable[[int], int], mark: str) -> Weave | None:
         """With one change decided. A byte order mark is decided with the last one: it is in no line."""
         if (found := self._part(key, lines)) is None:
             return None
@@ -253,7 +252,7 @@ class Weave:
         is_last = all(at == _SETTLED for _, at in made)
         return Weave(made, self._form, (mark, mark) if is_last else self._marks)
 
-    def _part(self, key: str, lines: tuple[int, int] | None) -> tuple[int, range, range] | None:
+    def _part(self, key: str, lines: Lines) -> tuple[int, range, range] | None:
         """Where a change begins in the weave, and its lines from there: those that are gone, and the new ones.
 
         With some lines of the file it is the part that they are: line by line where both sides have as many lines.

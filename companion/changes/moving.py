@@ -17,7 +17,7 @@ from .checkpoints import CHECKPOINTS_KEPT
 from .places import is_in, relative
 from .recent import CLOCK, Sighting
 from .round import Round
-from .state import Checkpoint, FileState, Going, Operation, Save
+from .state import Checkpoint, FileState, Going, Operation, Save, entries_of
 
 T = TypeVar("T")
 
@@ -224,10 +224,8 @@ def _below(inside: str) -> Callable[[str], bool]:
 
 
 def _blobs(moved: Moved) -> set[str]:
-    pairs = [pair for each in moved.decided for pairs in (each.disk, each.base) for pair in pairs.values()]
-    pairs += [(each.before, each.after) for each in moved.saves]
     snapshots = [each for point in moved.checkpoints for each in (point.disk, point.base, point.end) if each]
-    entries = [entry for pair in pairs for entry in pair] + [*moved.waiting.values()]
+    entries = [*entries_of(moved.decided, moved.saves), *moved.waiting.values()]
     entries += [entry for each in snapshots for entry in each.beside.values()]
     entries += [entry for found in moved.recent.values() for each in found for entry in (each.before, each.base)]
     known = {blob for each in moved.known.values() if each.lines for blob in each.lines[:2] if blob}

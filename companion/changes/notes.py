@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..visible import visible_name
 from .hunks import Hunk, Hunks, Pieces, by_key, differences
 from .rows import ChangeRow
+from .state import Lines
 
 MAX_NOTES = 50
 """Lines for one command. The rest is one line with their number."""
@@ -22,7 +23,7 @@ _WHOLE = {
 
 
 def undone_notes(
-    row: ChangeRow, contents: tuple[bytes, bytes, Hunks] | None, key: str = "", lines: tuple[int, int] | None = None
+    row: ChangeRow, contents: tuple[bytes, bytes, Hunks] | None, key: str = "", lines: Lines = None
 ) -> list[str]:
     """The lines for a file, or for one change of it.
 
@@ -85,7 +86,7 @@ def limited(notes: Sequence[str]) -> list[str]:
     return [*notes[:MAX_NOTES], f"{len(notes) - MAX_NOTES} more changes were undone"]
 
 
-def _of_hunk(path: str, hunk: Hunk, lines: tuple[int, int] | None, old: Sequence[str], new: Sequence[str]) -> str:
+def _of_hunk(path: str, hunk: Hunk, lines: Lines, old: Sequence[str], new: Sequence[str]) -> str:
     change = hunk.change
     if not change.inserted:
         gone = old[change.old_start : change.old_end]

@@ -29,7 +29,19 @@ from .hunks import Hunk, Hunks, Pieces, by_key, differences, followed, is_among
 from .lines import Weave
 from .recent import CLOCK, RecentLooks, Sighting
 from .rows import ChangeRow, Rows, identified, is_comparable, is_text, known_lines
-from .state import EMPTY, Chosen, FileState, Going, KnownLines, Operation, RoundState, Save, read_state
+from .state import (
+    EMPTY,
+    Chosen,
+    FileState,
+    Going,
+    KnownLines,
+    Lines,
+    Operation,
+    RoundState,
+    Save,
+    entries_of,
+    read_state,
+)
 
 T = TypeVar("T")
 
@@ -534,9 +546,7 @@ class Round:
         Over the bound of the store the oldest checkpoints go; `dropped` says how many.
         """
         store, state = self.store.copies, self.state
-        pairs = [pair for each in state.decided for pairs in (each.disk, each.base) for pair in pairs.values()]
-        pairs += [(each.before, each.after) for each in state.saves]
-        entries = [entry for pair in pairs for entry in pair] + self.recent.entries()
+        entries = entries_of(state.decided, state.saves) + self.recent.entries()
         entries += [entry for each in self._alive() for entry in each.beside.values()]
         blobs = {entry.blob for entry in entries if entry and not entry.why}
         size = store.prune({each.tree for each in self._alive()}, blobs)
@@ -709,7 +719,7 @@ class Round:
         found = self.wanted(path, after)
         self._keep({each: self.objects.entry(self.state.now, each) for each in found.paths}, found.paths)
 
-    def keep_change(self, path: str, key: str, lines: tuple[int, int] | None = None) -> None:
+    def keep_change(self, path: str, key: str, lines: Lines = None) -> None:
         """Take one change of a file over, or the part of it that some lines are."""
         found = self.wanted(path)
         weave = self.part(found, key, lines)
@@ -726,7 +736,7 @@ class Round:
             self._keep_modes([path])
         self._keep({found.renamed_from or path: entry}, [path] if is_all else [], {path: known})
 
-    def part(self, found: Difference, key: str, lines: tuple[int, int] | None) -> Weave | None:
+    def part(self, found: Difference, key: str, lines: Lines) -> Weave | None:
         """The lines of a file of which one change is decided, or some of its lines; None if that is the whole file.
 
         Raises WriteRefusedError unless the change is there, and the file can be decided in parts.

@@ -155,6 +155,12 @@ class Save:
     """Its moment: see `RoundState.moment`."""
 
 
+def entries_of(decided: Iterable[Operation], saves: Iterable[Save]) -> list[Entry | None]:
+    """The entries without which no decision is taken back and no checkpoint has what was saved since."""
+    pairs = [pair for each in decided for pairs in (each.disk, each.base) for pair in pairs.values()]
+    return [entry for pair in (*pairs, *((each.before, each.after) for each in saves)) for entry in pair]
+
+
 @dataclass(slots=True)
 class RoundState:
     """The state of a round. All paths are relative to the root, with slashes."""

@@ -24,7 +24,7 @@ from .lines import Weave
 from .notes import MAX_NOTES, done_notes, limited, quoted, undone_notes
 from .round import Round
 from .rows import DOUBTFUL, EDITED, is_text, known_lines
-from .state import Chosen, FileState, KnownLines, Operation, RoundState, Save
+from .state import Chosen, FileState, KnownLines, Lines, Operation, RoundState, Save
 
 Choice = Callable[[Sequence[Difference]], Sequence[Difference]]
 """Gives those that are meant of the files that wait. Raises WriteRefusedError."""
@@ -115,9 +115,7 @@ class RoundUndo:
     def _state(self) -> RoundState:
         return self._round.state
 
-    def plan(
-        self, path: str, key: str = "", lines: tuple[int, int] | None = None, *, is_all: bool = False
-    ) -> list[Write]:
+    def plan(self, path: str, key: str = "", lines: Lines = None, *, is_all: bool = False) -> list[Write]:
         """What to write to undo a file, or one change of it. Raises WriteRefusedError.
 
         Lines that the person has changed, too, stay, unless `is_all`.
@@ -163,13 +161,7 @@ class RoundUndo:
         if old and old not in undone and self._round.find(old):
             raise WriteRefusedError(f"{found.path} was {old} before: undo {old} first")
 
-    def protected(
-        self,
-        path: str = "",
-        key: str = "",
-        lines: tuple[int, int] | None = None,
-        choose: Choice = list,
-    ) -> list[str]:
+    def protected(self, path: str = "", key: str = "", lines: Lines = None, choose: Choice = list) -> list[str]:
         """What is the person's, too, or may be, in what an undo would take away: a line for each, with its file."""
         told: list[str] = []
         for found in choose(self._round.waiting()):
@@ -305,7 +297,7 @@ class RoundUndo:
                 files.set_mode(self._round.root, write.path, write.mode, write.full_mode)
 
     def notes(
-        self, path: str = "", key: str = "", lines: tuple[int, int] | None = None, writes: Sequence[Write] = ()
+        self, path: str = "", key: str = "", lines: Lines = None, writes: Sequence[Write] = ()
     ) -> dict[str, list[str]]:
         """For each file that is going to be undone, or for one of them, the lines for the agents that changed it.
 
@@ -324,11 +316,7 @@ class RoundUndo:
                 told[name] = done_notes(name, data.get(write.expected.blob, b""), write.data)
         return told | {path: [f"{path}: the file is as before"] for path in rest}
 
-    def finish(
-        self,
-        writes: Sequence[Write],
-        notes: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    ) -> list[str]:
+    def finish(self, writes: Sequence[Write], notes: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:
         """Look at what was written, and remember it so that it can be taken back. Returns what is not as it should be.
 
         `notes` has the lines for the agents, by path.
