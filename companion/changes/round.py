@@ -328,9 +328,8 @@ class Round:
             ours = base.get(place)
             if place == old and ours and (new in by_person or (is_created and new not in base)):
                 entries = {old: None} | entries | {new: ours}
-            elif not state.of(new).is_parted:
-                is_renamed = ours and place != new and old not in left
-                state.know(new, origin=place if is_renamed else "")
+            elif ours and not state.of(new).is_parted:
+                state.know(new, origin="" if place == new or old in left else place)
         if entries:
             state.base = self.objects.with_entries(state.base, entries)
             self._keep_modes(entries)

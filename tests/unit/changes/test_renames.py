@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from companion.changes.undo import Write
 from companion.snapshots.entries import FILE, Entry
 from companion.snapshots.files import WriteRefusedError
+from companion.snapshots.git import GitStoppedError
 
 from .folders import AGENT, Folder, tree
 from .work import LINES
@@ -451,6 +452,26 @@ def test_a_file_that_an_agent_has_renamed_and_then_deleted_is_deleted_by_it(move
     assert [(row.path, row.kind, row.agents) for row in moved.round.rows()] == [("a.py", "deleted", (AGENT,))]
     moved.round.settle()
     assert [row.agents for row in moved.round.rows()] == [(AGENT,)]
+    assert moved.undo_all() == []
+    assert moved.read("a.py").decode() == LINES
+
+
+def test_a_file_that_is_renamed_again_is_still_a_renamed_one_though_the_first_look_at_that_has_failed(
+    moved: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    moved.write("b.py", LINES.replace("line", "other"))
+    moved.look()
+    (moved.path / "b.py").rename(moved.path / "c.py")
+
+    def fail(*_: object) -> None:
+        raise GitStoppedError("killed")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(moved.round.recent, "add", fail)
+        with pytest.raises(GitStoppedError):
+            moved.look()
+    moved.look()
+    assert moved.listed() == {"c.py": "renamed"}
     assert moved.undo_all() == []
     assert moved.read("a.py").decode() == LINES
 
