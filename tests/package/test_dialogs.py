@@ -16,8 +16,8 @@ SAFE = {"flat", "spelled", "len", "counted"}
 KNOWN = {
     "chat.clicks:next((ask.hidden for ask in chat.asks if ask.permission.id == permission.id), 0)": "a number",
     "chat.clicks:host": "a host is one that a browser reads in the same way, or there is no dialog",
-    "review.checkpoints:what": "a constant",
-    "review.checkpoints:_names(paths)": "each of them made flat",
+    "review.review_commands:what": "a constant",
+    "review.review_commands:_names(paths)": "each of them made flat",
     "chat.permissions:form.host": "as above",
     "chat.opening:_where(adapter.settings.daemon())": "the person's own settings, from which an address was read",
     "chat.opening:DAEMON_AGENT": "a constant",
