@@ -10,12 +10,13 @@ from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
 from .lines import Weave
 from .notes import named_lines
-from .round import Round, Seen
+from .round import Round, Seen, Since
 from .rows import DOUBTFUL, is_text
 from .state import Checkpoint, FileState, KnownLines
 from .undo import RoundUndo, Write
 
 CHECKPOINTS_KEPT = 200
+EMPTY_ENTRIES: Mapping[str, Entry | None] = {}
 SINCE = 30
 """The last checkpoints whose changes are told apart: each takes a comparison by git."""
 
@@ -38,7 +39,9 @@ class Checkpoints:
         state = self._round.state
         number = state.checkpoints[-1].number + 1 if state.checkpoints else 1
         seen = seen or Seen(before=state.now, base=state.base, at=state.moment(), known=state.known)
-        own = {path: FileState(lines=each.lines, is_created=each.is_created) for path, each in seen.known.items()}
+        there = self._objects.entries(seen.before, list(seen.known))  # what was renamed since is not there yet
+        own = {path: replace(each, agents=()) for path, each in seen.known.items()}
+        own |= {path: replace(each, origin="", is_parted=False) for path, each in own.items() if path not in there}
         own = {path: each for path, each in own.items() if each != FileState()}
         point = Checkpoint(number, seen.at, agent, words, seen.before, seen.base, turn, known=own)
         state.checkpoints = [*state.checkpoints, point][-CHECKPOINTS_KEPT:]
@@ -81,7 +84,7 @@ class Checkpoints:
         if point is None:
             return None
         disk, at = self._end_of(point)
-        found = self._objects.differences(self._round.with_saves(point.disk, point.at, at), disk)
+        found = self._objects.differences(self._round.with_saves(point, at), disk)
         contents = self._round.contents_of(found)
         known = [contents.get(each.path, (b"", b"")) for each in found]
         return [(each.path, both[0], both[1]) for each, both in zip(found, known, strict=True)]
@@ -126,7 +129,7 @@ class Checkpoints:
 
     def _changed_in(self, point: Checkpoint, end: TreeSnapshot, at: float) -> set[str]:
         """The files that were changed from a checkpoint on, but for what the person has saved until then."""
-        start = self._round.with_saves(point.disk, point.at, at)
+        start = self._round.with_saves(point, at)
         return {path for each in self._objects.differences(start, end, renames=False) for path in each.paths}
 
     def _changed_before(self, following: Checkpoint, point: Checkpoint) -> frozenset[str]:
@@ -143,7 +146,7 @@ class Checkpoints:
 
     def _waiting(self, point: Checkpoint, paths: Collection[str]) -> set[str]:
         """Those of some files in which something waits that was changed in the turn of a checkpoint."""
-        then = self._round.with_saves(point.base, point.at)
+        then = self._base(point, self._round.since(point))
         before, now = (self._objects.entries(each, sorted(paths)) for each in (then, self._round.state.base))
         # If only the person's saves have changed the baseline since, nothing was kept.
         whole = {path for path in paths if before.get(path) == now.get(path)}
@@ -155,7 +158,7 @@ class Checkpoints:
             return set()
         end, at = self._end_of(point)
         state = self._round.state
-        start = self._round.with_saves(point.disk, point.at, at)
+        start = self._round.with_saves(point, at)
         trees = [self._objects.entries(each, paths) for each in (start, end, state.base, state.now)]
         entries = {path: [tree.get(path) for tree in trees] for path in paths}
         texts = {path for path in paths if all(each is None or is_text(each) for each in entries[path])}
@@ -173,7 +176,7 @@ class Checkpoints:
         found = self.begin_of(turn)
         if found is None or found.end is None:
             return 0
-        start = self._round.with_saves(found.disk, found.at, found.end_at)
+        start = self._round.with_saves(found, found.end_at)
         return len(self._objects.differences(start, found.end))
 
     def back_to(self, point: Checkpoint) -> list[Difference]:
@@ -181,7 +184,7 @@ class Checkpoints:
 
         A renamed file is one. This is what is counted and named wherever somebody asks how many files that are.
         """
-        return self._objects.differences(self._round.state.now, self._target(point))
+        return self._objects.differences(self._round.state.now, self._target(point)[0])
 
     def point(self, number: int) -> Checkpoint:
         """A checkpoint by its number. Raises WriteRefusedError."""
@@ -190,33 +193,51 @@ class Checkpoints:
             raise WriteRefusedError("this checkpoint is gone")
         return found
 
-    def _target(self, point: Checkpoint, *, is_all: bool = False) -> TreeSnapshot:
-        """The folder as at a checkpoint, with what the person has written since.
+    def _target(self, point: Checkpoint, *, is_all: bool = False) -> tuple[TreeSnapshot, Since]:
+        """The folder as at a checkpoint, with what the person has written since, and that.
 
         Lines that both have written since, or may have, are there, too, unless `is_all`.
         """
         state, weave = self._round.state, self._round.weave
-        target = self._round.with_saves(point.disk, point.at, is_all=is_all)
+        since = self._round.since(point, is_all=is_all)
+        target = self._objects.with_entries(point.disk, since.disk) if since.disk else point.disk
         lines = {} if is_all else {path: each.lines for path, each in state.known.items() if each.lines}
-        doubtful = [path for path, known in lines.items() if {*known.ops} & {*DOUBTFUL}]
+        doubtful = {path: known for path, known in lines.items() if {*known.ops} & {*DOUBTFUL}}
         entries: dict[str, Entry | None] = {}
-        before, base, now = (self._objects.entries(each, doubtful) for each in (target, state.base, state.now))
-        for path in doubtful:
-            known, disk = base.get(path), now.get(path)
-            if disk is None or disk == before.get(path):
+        for path, ours in doubtful.items():
+            origin = state.origin_of(path)
+            known, disk = self._objects.entry(state.base, origin), self._objects.entry(state.now, path)
+            names = (path, origin, *(new for new, old in since.renamed.items() if old == origin))
+            at = next((name for name in names if self._objects.entry(target, name)), path)
+            before = self._objects.entry(target, at)
+            if disk is None or disk == before:
                 continue
-            found, made = weave(known, disk, lines[path].ops), weave(before.get(path), disk)
+            found, made = weave(known, disk, ours.ops), weave(before, disk)
             left = made.marked(found).undone() if made and found else None
-            if left and (left.disk or path in before):
-                entries[path] = Entry(disk.mode, self._objects.write(left.disk))
-        return self._objects.with_entries(target, entries) if entries else target
+            if left and (left.disk or before):
+                entries[at] = Entry(disk.mode, self._objects.write(left.disk))
+        return self._objects.with_entries(target, entries) if entries else target, since
+
+    def _base(self, point: Checkpoint, since: Since, more: Mapping[str, Entry | None] = EMPTY_ENTRIES) -> TreeSnapshot:
+        """The baseline of a checkpoint with what the person has written since: `more` is known by the paths on disk."""
+        base = since.base | {**more}
+        origins = {new: old for new, old in point.renamed().items() if new in since.renamed and not base.get(old)}
+        entries = {path: entry for path, entry in base.items() if path not in {*origins, *origins.values()}}
+        entries |= {old: base[new] for new, old in origins.items() if new in base}
+        return self._objects.with_entries(point.base, entries) if entries else point.base
+
+    def _at(self, point: Checkpoint, path: str) -> tuple[Entry | None, Entry | None]:
+        """The baseline and the file that were at a path of the disk at a checkpoint."""
+        renamed, disk = point.renamed(), self._objects.entry(point.disk, path)
+        is_elsewhere = path in renamed.values()
+        return None if is_elsewhere else self._objects.entry(point.base, renamed.get(path, path)), disk
 
     def _lines(self, point: Checkpoint, path: str, after: Entry | None) -> tuple[Entry | None, KnownLines] | None:
         """The baseline of a file that a restore brings about, and its lines: whose they were at the checkpoint.
 
-        None if it can't be compared, or nothing of it waited.
+        `path` is that of then. None if it can't be compared, or nothing of it waited.
         """
-        before, disk = self._objects.entry(point.base, path), self._objects.entry(point.disk, path)
+        before, disk = self._at(point, path)
         if before == disk or disk is None or after is None:
             return None
         known = point.known[path].lines if path in point.known else None
@@ -233,19 +254,22 @@ class Checkpoints:
 
     def protected(self, number: int, sees: Callable[[str], bool]) -> list[str]:
         """What is the person's, too, or may be, in what a restore would take away: a line for each, with its file."""
-        point = self.point(number)
-        kept, rest = self._target(point), self._target(point, is_all=True)
+        point, state = self.point(number), self._round.state
+        kept, rest = self._target(point)[0], self._target(point, is_all=True)[0]
+        there = {each.origin: new for new, each in state.known.items() if each.origin}
         told: list[str] = []
         for each in self._objects.differences(rest, kept, renames=False):
-            now = self._objects.entry(self._round.state.now, each.path)
-            if not sees(each.path) or now is None or now == each.after == each.before:
+            origin = point.origins().get(each.path, each.path)
+            sides = [(path, self._objects.entry(state.now, path)) for path in (each.path, there.get(origin, origin))]
+            path, now = next((side for side in sides if side[1]), ("", None))
+            if not sees(path) or now is None or now == each.after == each.before:
                 continue
-            sides = [each.before, each.after, now]
-            if not all(is_text(entry) for entry in sides if entry):
-                told.append(each.path)
+            entries = [each.before, each.after, now]
+            if not all(is_text(entry) for entry in entries if entry):
+                told.append(path)
                 continue
-            data = self._objects.read(entry.blob for entry in sides if entry)
-            told += named_lines(each.path, *(data.get(entry.blob, b"") if entry else b"" for entry in sides))
+            data = self._objects.read(entry.blob for entry in entries if entry)
+            told += named_lines(path, *(data.get(entry.blob, b"") if entry else b"" for entry in entries))
         return told
 
     def plan(self, number: int, *, is_all: bool = False) -> tuple[list[Write], dict[str, Entry | None], list[str]]:
@@ -255,15 +279,15 @@ class Checkpoints:
         baseline from then, and what is left alone, a sentence each.
         """
         point = self.point(number)
-        target = self._target(point, is_all=is_all)
-        base = self._round.with_saves(point.base, point.at, is_all=is_all)
-        own = [each.path for each in self._objects.differences(point.disk, target, renames=False)]
-        after = self._objects.entries(target, own)
-        was, at_first = (self._objects.entries(each, own) for each in (point.disk, point.base))
-        lines = {path: self._lines(point, path, after.get(path)) for path in own}
-        changed_since = {path: after.get(path) for path in own if was.get(path) == at_first.get(path)}
-        changed_since |= {path: known[0] for path, known in lines.items() if known}
-        base = self._objects.with_entries(base, changed_since) if changed_since else base
+        target, since = self._target(point, is_all=is_all)
+        changed_since: dict[str, Entry | None] = {}
+        for each in self._objects.differences(point.disk, target, renames=False):
+            before, disk = self._at(point, source := since.moved.get(each.path, each.path))
+            if before == disk:
+                changed_since[each.path] = each.after
+            elif known := self._lines(point, source, each.after):
+                changed_since[each.path] = known[0]
+        base = self._base(point, since, changed_since)
         writes: list[Write] = []
         left: list[str] = []
         found = self._objects.differences(self._round.state.now, target)
@@ -295,8 +319,13 @@ class Checkpoints:
             point = next((each for each in state.checkpoints if each.number == number), None)
             if point:
                 done = {*entries, *(write.path for write in writes)} - {*failed}
+                since = self._round.since(point)
+                for new, old in since.renamed.items():
+                    if {new, old} & done and not {new, old} & {*failed}:  # it is listed as a renamed one again
+                        state.know(new, origin=old, is_parted=point.known[new].is_parted)
+                        done.add(new)
                 now = self._objects.entries(state.now, list(done))
-                found = {path: self._lines(point, path, now.get(path)) for path in done}
+                found = {path: self._lines(point, since.moved.get(path, path), now.get(path)) for path in done}
                 for path, lines in found.items():
                     was_created = path in point.known and point.known[path].is_created
                     state.know(path, is_created=was_created or state.of(path).is_created)

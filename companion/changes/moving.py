@@ -72,6 +72,10 @@ class _Paths:
         """Some paths."""
         return [new for path in found if (new := self.path(path))]
 
+    def pairs(self, found: Mapping[str, str]) -> dict[str, str]:
+        """Paths by path."""
+        return {new: old for new, path in self.keys(found).items() if (old := self.path(path))}
+
     def known(self, found: Mapping[str, FileState]) -> dict[str, FileState]:
         """What is known of files."""
         origins = {path: self.path(each.origin) if each.origin else "" for path, each in found.items()}
@@ -83,7 +87,8 @@ class _Paths:
 
     def saves(self, found: Iterable[Save]) -> list[Save]:
         """Saves."""
-        return [replace(each, path=new) for each in found if (new := self.path(each.path))]
+        known = [(each, new) for each in found if (new := self.path(each.path))]
+        return [replace(each, path=new, renamed=self.pairs(each.renamed)) for each, new in known]
 
     def operation(self, found: Operation) -> Operation:
         """What a decision has done there."""

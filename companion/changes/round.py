@@ -31,6 +31,7 @@ from .recent import CLOCK, RecentLooks, Sighting
 from .rows import ChangeRow, Rows, identified, is_comparable, is_text, known_lines
 from .state import (
     EMPTY,
+    Checkpoint,
     Chosen,
     FileState,
     Going,
@@ -77,6 +78,18 @@ class Seen:
     """When the round began."""
     known: Mapping[str, FileState] = field(default_factory=dict[str, FileState])
     """What was known of the files before it."""
+
+
+class Since(NamedTuple):
+    """The files of a checkpoint that the person has saved since, with that: by their path on its disk."""
+
+    disk: dict[str, Entry | None]
+    base: dict[str, Entry | None]
+    """Those of its baseline, of a renamed file by its new path."""
+    moved: dict[str, str]
+    """What is elsewhere now than it was on its disk, because the person has saved another file there."""
+    renamed: dict[str, str]
+    """The renamed files that still are so."""
 
 
 class WrittenTurn(NamedTuple):
@@ -312,7 +325,9 @@ class Round:
         now = self.objects.entries(state.now, [*renamed.values()])
         for old, new in renamed.items():
             if new in by_person:
-                state.add_saves([(old, now.get(new), None), (new, None, now.get(new))])
+                origin = state.origin_of(old)
+                state.add_saves([(old, now.get(new), None)], {old: origin} if origin != old else {})
+                state.add_saves([(new, None, now.get(new))], self.apart([new]))
         self._leave(by_person)
         places = {old: state.origin_of(old) for old in renamed}
         base = self.objects.entries(state.base, [*places.values(), *renamed.values()])
@@ -386,13 +401,13 @@ class Round:
             found |= more
         return found
 
-    def _leave(self, paths: Collection[str]) -> None:
+    def _leave(self, paths: Collection[str]) -> dict[str, str]:
         """The baseline is going to have other files at these paths: one that was renamed has its own at its own path.
 
-        Else an undo of it would delete it, and its text would be nowhere.
+        Else an undo of it would delete it, and its text would be nowhere. Returns their old paths by the new ones.
         """
-        state = self.state
-        for new, old in reversed(self.apart(paths).items()):  # those first whose old path another one of them has
+        state, left = self.state, self.apart(paths)
+        for new, old in reversed(left.items()):  # those first whose old path another one of them has
             ours = self.objects.entry(state.base, old)
             if ours and self.objects.entry(state.now, new):
                 is_second = self.objects.entry(state.base, new) is not None
@@ -400,6 +415,7 @@ class Round:
                 self._keep_modes([new])
                 self._reline(new, ours, self.objects.entry(state.now, new), is_second=is_second)
             state.know(new, origin="", is_parted=False)
+        return left
 
     def _forget_modes(self, gone: Iterable[str]) -> None:
         """Forget the permissions of deleted files, unless an undo or a checkpoint can bring them back."""
@@ -454,7 +470,7 @@ class Round:
         """The folder at the checkpoint after which changes are new, with the person's saves since; None without one."""
         number = self.state.new_since
         point = next((each for each in self.state.checkpoints if each.number == number), None) if number else None
-        return self.with_saves(point.disk, point.at) if point else None
+        return self.with_saves(point) if point else None
 
     def new_changes(self, path: str, found: Hunks) -> Iterator[str]:
         """The keys of a file's changes that were made since the checkpoint after which changes are new."""
@@ -469,19 +485,49 @@ class Round:
             if not is_known or any(start <= one.new_end and one.new_start <= end for one in since):
                 yield each.key
 
-    def with_saves(
-        self, snapshot: TreeSnapshot, first: float, last: float = inf, *, is_all: bool = False
-    ) -> TreeSnapshot:
-        """A snapshot with the person's saves from one moment to another.
+    def with_saves(self, point: Checkpoint, last: float = inf) -> TreeSnapshot:
+        """The folder at a checkpoint with the person's saves since, or with those until another moment."""
+        entries = self.since(point, last).disk
+        return self.objects.with_entries(point.disk, entries) if entries else point.disk
 
-        With `is_all`, without what they have changed of an agent's lines.
+    def since(self, point: Checkpoint, last: float = inf, *, is_all: bool = False) -> Since:
+        """What the person has saved since a checkpoint: with `is_all`, without what they changed of an agent's lines.
+
+        Where they have saved a file over the path of one that an agent had renamed, that one stays under its new name.
         """
-        saves = self.state.saves_between(first, last)
-        entries: dict[str, Entry | None] = dict.fromkeys(each.path for each in saves)
-        entries |= self.objects.entries(snapshot, list(entries))
+        saves, known = self.state.saves_between(point.at, last), point.origins()
+        if not saves:
+            return Since({}, {}, {}, known)
+        there = {old: new for new, old in known.items()}
+        paths = sorted({*known, *there}.union(*({each.path, *each.renamed, *each.renamed.values()} for each in saves)))
+        disk = dict.fromkeys(paths) | self.objects.entries(point.disk, paths)
+        base = dict.fromkeys(paths) | self.objects.entries(point.base, paths)
+        for new, old in point.renamed().items():
+            base[new], base[old] = base[old], None
+        moved: dict[str, str] = {}
         for each in saves:
-            entries[each.path] = self._with_save(entries[each.path], each, is_all=is_all)
-        return self.objects.with_entries(snapshot, entries) if entries else snapshot
+            left = [(new, old) for new, old in each.renamed.items() if new != each.path]
+            for new, old in reversed(left):
+                if old in there:
+                    base[there[old]] = base[there[old]] or base[old]
+                    del there[old]
+                    continue
+                if disk[old]:
+                    if disk[new] and (at := self._moved_to(point, new)):
+                        disk[at], base[at], moved[at] = disk[new], base[new], moved.get(new, new)
+                    disk[new], moved[new] = disk[old], moved.get(old, old)
+                base[new] = base[old]
+            origin = each.renamed.get(each.path, each.path)
+            names = (each.path, origin, there.get(origin)) if each.before and not left else ()
+            path = next((name for name in names if name and disk[name]), each.path)
+            for side in (disk, base):
+                side[path] = self._with_save(side[path], each, is_all=is_all)
+        return Since(disk, base, moved, {new: old for old, new in there.items()})
+
+    def _moved_to(self, point: Checkpoint, path: str) -> str:
+        """Where a file of a checkpoint is now, at whose path is another file; empty if it is nowhere."""
+        found = self.objects.differences(point.disk, self.objects.with_entries(self.state.now, {path: None}))
+        return next((each.path for each in found if each.renamed_from == path), "")
 
     def _with_save(self, ours: Entry | None, save: Save, *, is_all: bool) -> Entry | None:
         """A file of a snapshot with what the person has changed in a save, and nothing else."""
@@ -651,19 +697,18 @@ class Round:
         """The person has changed a file, or has accepted a change of it without a save: it is in the baseline."""
         if before == after:
             return
-        if is_save:
-            self.state.add_saves([(path, before, after)])
         at, ours = path, self.objects.entry(self.state.base, path)
         if ours is None and self.state.origin_of(path) != path:
             at = self.state.origin_of(path)
             ours = self.objects.entry(self.state.base, at)
         elif ours is None and before and (found := self.find(path)) and found.renamed_from:
             at, ours = found.renamed_from, found.before
+        renamed = {path: at} if at != path else {}
         if ours == after:
-            return
-        if ours == before or before is None or after is None:
+            pass  # it is there already
+        elif ours == before or before is None or after is None:
             if at == path:
-                self._leave([path])
+                renamed = self._leave([path])
             self.state.base = self.objects.with_entries(self.state.base, {at: after})
             self.state.know(path, lines=None)
             self._keep_modes([at] if before is None or after is None else [])
@@ -675,6 +720,8 @@ class Round:
                 self.state.know(path, lines=lines)
             else:
                 self._note(path, at, weave.saved(data, is_edited=is_save), ours, after, before)
+        if is_save:
+            self.state.add_saves([(path, before, after)], renamed)
         if is_save and path.rpartition("/")[2] == rules.IGNORE:
             # The baseline has what the person has written there, and none of an agent's rules that wait.
             self._change_rules(path, ours, self.objects.entry(self.state.base, at))

@@ -28,6 +28,7 @@ LISTED = 60.0
 _TICK = 1e-6
 """Seconds between two moments, at least: a decision is known by its own."""
 
+NOTHING_RENAMED: Mapping[str, str] = {}
 GOES = "goes when the turn ends"
 """What is said of a change that is undone then."""
 Lines = tuple[int, int] | None
@@ -141,7 +142,15 @@ class Checkpoint:
     end_at: float = 0.0
     """The moment at which it had."""
     known: Mapping[str, FileState] = field(default_factory=dict[str, FileState])
-    """Whose lines the files had, and which of them an agent had created, as far as that was known."""
+    """Whose lines the files had, and which of them an agent had created or renamed, as far as that was known."""
+
+    def origins(self) -> dict[str, str]:
+        """The old paths of the files that agents had renamed, by the new ones."""
+        return {path: each.origin for path, each in self.known.items() if each.origin}
+
+    def renamed(self) -> dict[str, str]:
+        """The same, but for those that are parted: their paths in the baseline."""
+        return {path: each.origin for path, each in self.known.items() if each.origin and not each.is_parted}
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +162,11 @@ class Save:
     after: Entry | None
     at: float
     """Its moment: see `RoundState.moment`."""
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    """If an agent had renamed it, its path in the baseline, by its own; the same of those that were here before.
+
+    Those have stayed where they were from then on.
+    """
 
 
 def entries_of(decided: Iterable[Operation], saves: Iterable[Save]) -> list[Entry | None]:
@@ -225,8 +239,10 @@ class RoundState:
         """What the person has saved from one moment to another, in as few saves as possible."""
         return _merged(each for each in self.saves if first < each.at <= last)
 
-    def add_saves(self, found: Iterable[tuple[str, Entry | None, Entry | None]]) -> None:
-        """The person has saved files: the path, what it was before and what it is.
+    def add_saves(
+        self, found: Iterable[tuple[str, Entry | None, Entry | None]], renamed: Mapping[str, str] = NOTHING_RENAMED
+    ) -> None:
+        """The person has saved files: the path, what it was before and what it is. For `renamed` see `Save`.
 
         What nobody can ask for any more is forgotten.
         """
@@ -235,7 +251,8 @@ class RoundState:
         old = (each for each in self.saves if each.at < since)
         asked = groupby(old, lambda each: bisect_left(marks, each.at))
         kept = [each for between, group in asked if between for each in _merged(group)]
-        self.saves = [*kept, *(each for each in self.saves if each.at >= since), *(Save(*each, at) for each in found)]
+        recent = (each for each in self.saves if each.at >= since)
+        self.saves = [*kept, *recent, *(Save(*each, at, renamed) for each in found)]
 
     def write(self, store: str) -> None:
         """Write it into the folder of a store, atomically."""
@@ -327,11 +344,13 @@ def _merged(found: Iterable[Save]) -> list[Save]:
     last: dict[str, int] = {}
     for each in found:
         number = last.get(each.path)
-        if number is None or made[number].after != each.before:
+        known = NOTHING_RENAMED if number is None else made[number].renamed
+        is_alike = each.renamed in ({}, known) and (each.before or not known)
+        if number is None or made[number].after != each.before or not is_alike:
             last[each.path] = len(made)
             made.append(each)
         else:
             # A file that the person has deleted and made anew is what they have made.
             before = made[number].before if each.before else None
-            made[number] = Save(each.path, before, each.after, each.at)
+            made[number] = Save(each.path, before, each.after, each.at, known)
     return made

@@ -6,7 +6,9 @@ import contextlib
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from companion.changes import state
 from companion.changes.undo import Write
 from companion.snapshots.entries import FILE, Entry
 from companion.snapshots.files import WriteRefusedError
@@ -651,6 +654,190 @@ def test_no_keep_is_taken_back_after_the_baseline_of_its_renamed_file_has_gone(t
         folder.undoing.plan_back()
     assert folder.undo_all() == []
     assert folder.read("c.py").decode() == f"{LINES}mine\n"
+
+
+def restore(folder: Folder, number: int, *, is_all: bool = False) -> None:
+    """Go back to a checkpoint, on the disk."""
+    folder.look()
+    writes, base, left = folder.checkpoints.plan(number, is_all=is_all)
+    assert left == []
+    for write in writes:
+        folder.undoing.write(write)
+    assert folder.checkpoints.finish_restore(writes, base, number) == []
+    folder.look()
+
+
+MINE = LINES.replace("line 9\n", "mine\n")
+
+
+@pytest.mark.parametrize("is_edited", [True, False])
+@pytest.mark.parametrize("is_reopened", [True, False])
+def test_a_file_that_was_renamed_before_a_checkpoint_keeps_its_text_after_a_restore(
+    tmp_path: Path, *, is_edited: bool, is_reopened: bool
+):
+    """The person had saved another one at its old path since: the undo of the restored one deleted it, unasked."""
+    folder = two_renamed(tmp_path)
+    folder.edit("a.py", LINES, MINE)
+    folder.round.saved_at.clear()
+    (folder.path / "a.py").rename(folder.path / "c.py")
+    folder.look()
+    number = folder.checkpoints.add(AGENT, "the next prompt")
+    folder.write("c.py", theirs := MINE.replace("line 20\n", "agent\n"))
+    folder.look()
+    if is_edited:
+        folder.edit("c.py", theirs, theirs.replace("agent\n", "agent, mine\n"))
+    folder.save("a.py", "another one\n")
+    if is_reopened:
+        folder.reopen()
+    restore(folder, number)
+    left = MINE.replace("line 20\n", "line 20\nagent, mine\n") if is_edited else MINE
+    assert folder.read("c.py").decode() == left
+    assert folder.listed() == {}
+    assert folder.undo_all() == []
+    assert (folder.read("a.py"), folder.read("c.py").decode()) == (b"another one\n", left)
+    folder.redo()
+    assert folder.read("c.py").decode() == (theirs.replace("agent\n", "agent, mine\n") if is_edited else theirs)
+    assert folder.listed() == {"c.py": "modified"}
+    assert folder.undo_all() == []
+    assert folder.read("c.py").decode() == left
+
+
+def test_a_renamed_file_is_one_again_after_a_restore(tmp_path: Path):
+    """A keep between had made it a file of its own."""
+    folder = two_renamed(tmp_path, ("a.py", "c.py"))
+    number = folder.checkpoints.add(AGENT, "the next prompt")
+    folder.round.keep_file("c.py")
+    folder.edit("c.py", LINES, f"{LINES}mine\n")
+    (folder.path / "c.py").rename(folder.path / "d.py")
+    folder.look()
+    restore(folder, number)
+    assert folder.listed() == {"c.py": "renamed"}
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == f"{LINES}mine\n"
+    assert tree(folder.path).keys() == {"a.py", "b.py"}
+
+
+@pytest.mark.parametrize("how", ["saves", "renames", "deletes"])
+@pytest.mark.parametrize("names", [("c.py",), ("c.py", "d.py")])
+def test_a_restore_to_before_a_rename_leaves_the_file_where_the_person_has_let_it_stay(
+    tmp_path: Path, how: str, names: Sequence[str]
+):
+    """They have put another file at the old path. The restore deleted the renamed one with their words, unasked."""
+    folder = two_renamed(tmp_path)
+    number = folder.checkpoints.add(AGENT, "a prompt")
+    folder.edit("a.py", LINES, MINE)
+    for old, new in pairwise(("a.py", *names)):
+        (folder.path / old).rename(folder.path / new)
+        folder.look()
+    there = {"b.py", names[-1]}
+    if how == "saves":
+        folder.save("a.py", "another one\n")
+        there |= {"a.py"}
+    elif how == "renames":
+        folder.saves.handled("b.py", is_renamed=True)
+        (folder.path / "b.py").rename(folder.path / "a.py")
+        there = {"a.py", names[-1]}
+    else:
+        folder.write("a.py", "an agent's\n")
+        folder.look()
+        (folder.path / "a.py").unlink()
+        folder.saves.handled("a.py", is_renamed=False)
+    folder.write(names[-1], MINE.replace("line 20\n", "agent\n"))
+    restore(folder, number)
+    assert tree(folder.path).keys() == there
+    assert folder.read(names[-1]).decode() == MINE
+    assert folder.listed() == {}
+    folder.redo()
+    assert folder.read(names[-1]).decode() == MINE.replace("line 20\n", "agent\n")
+
+
+def test_what_the_person_has_saved_in_a_renamed_file_is_in_it_at_its_old_path_after_a_restore(tmp_path: Path):
+    """The restore made another file of their lines alone."""
+    folder = two_renamed(tmp_path)
+    number = folder.checkpoints.add(AGENT, "a prompt")
+    (folder.path / "a.py").rename(folder.path / "c.py")
+    folder.write("c.py", AGENTS)
+    folder.look()
+    folder.edit("c.py", AGENTS, AGENTS.replace("line 9\n", "mine\n"))
+    restore(folder, number)
+    assert tree(folder.path).keys() == {"a.py", "b.py"}
+    assert folder.read("a.py").decode() == MINE
+    assert folder.listed() == {}
+    folder.redo()
+    assert folder.listed() == {"c.py": "renamed"}
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == MINE
+
+
+@pytest.mark.parametrize("listed", [60.0, -1.0])
+def test_a_restore_does_not_bring_back_a_renamed_file_that_the_person_has_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: float
+):
+    """Also if the saves of it are old, and could be one."""
+    monkeypatch.setattr(state, "LISTED", listed)
+    folder = two_renamed(tmp_path)
+    number = folder.checkpoints.add(AGENT, "a prompt")
+    (folder.path / "a.py").rename(folder.path / "c.py")
+    folder.look()
+    folder.edit("c.py", LINES, MINE)
+    (folder.path / "c.py").unlink()
+    folder.saves.handled("c.py", is_renamed=False)
+    folder.save("c.py", "anew\n")
+    folder.save("b.py", OTHERS + "mine\n")
+    restore(folder, number)
+    assert tree(folder.path).keys() == {"b.py", "c.py"}
+    assert folder.read("c.py") == b"anew\n"
+
+
+@pytest.mark.parametrize("is_renamed_before", [True, False])
+def test_a_line_of_doubt_in_a_renamed_file_is_not_taken_away_by_a_restore(tmp_path: Path, *, is_renamed_before: bool):
+    folder = two_renamed(tmp_path)
+    first = folder.checkpoints.add(AGENT, "a prompt")
+    (folder.path / "a.py").rename(folder.path / "c.py")
+    folder.look()
+    number = folder.checkpoints.add(AGENT, "the next prompt") if is_renamed_before else first
+    folder.edit("c.py", LINES, MINE)
+    folder.write("c.py", MINE.replace("line 20\n", "whose?\n"))
+    folder.look()
+    path = "c.py" if is_renamed_before else "a.py"
+    assert "c.py, line 20: “whose?”" in folder.checkpoints.protected(number, lambda _: True)
+    restore(folder, number)
+    assert {"mine", "whose?"} < {*folder.read(path).decode().split("\n")}
+    folder.redo()
+    assert "c.py, line 20: “whose?”" in folder.undoing.protected()
+    restore(folder, number, is_all=True)
+    assert folder.read(path).decode() == MINE
+
+
+def test_a_restore_loses_no_file_where_another_one_was_at_the_checkpoint(tmp_path: Path):
+    """Both have the person's words, and the place of one of them is taken."""
+    folder = two_renamed(tmp_path)
+    folder.edit("a.py", LINES, MINE)
+    number = folder.checkpoints.add(AGENT, "a prompt")
+    (folder.path / "a.py").rename(folder.path / "c.py")
+    folder.look()
+    folder.round.keep_file("c.py")
+    folder.edit("b.py", OTHERS, others := f"{OTHERS}mine, too\n")
+    (folder.path / "b.py").rename(folder.path / "a.py")
+    folder.look()
+    folder.save("b.py", "another one\n")
+    restore(folder, number)
+    assert [folder.read(name).decode() for name in ("a.py", "b.py", "c.py")] == [others, "another one\n", MINE]
+    assert folder.listed() == {}
+
+
+def test_a_restore_to_before_a_swap_of_names_has_the_lines_of_the_person_in_their_files(tmp_path: Path):
+    folder = two_renamed(tmp_path)
+    number = folder.checkpoints.add(AGENT, "a prompt")
+    for old, new in (("a.py", "c.py"), ("b.py", "a.py"), ("c.py", "b.py")):
+        (folder.path / old).rename(folder.path / new)
+        folder.look()
+    folder.edit("b.py", LINES, f"{LINES}mine\n")
+    restore(folder, number)
+    assert tree(folder.path).keys() == {"a.py", "b.py"}
+    assert folder.read("a.py").decode() == LINES
+    assert folder.read("b.py").decode() == f"{OTHERS}mine\n"
+    assert folder.listed() == {}
 
 
 class Renames(RuleBasedStateMachine):
