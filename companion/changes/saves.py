@@ -175,7 +175,8 @@ class Saves:
         Returns what that has done, if it can be taken back.
         """
         self._round.look()
-        after, ours = self._objects.entry(self._state.now, path), self._objects.entry(self._state.base, path)
+        origin = self._state.origin_of(path)
+        after, ours = self._objects.entry(self._state.now, path), self._objects.entry(self._state.base, origin)
         shown = SourceText(text).shown
         if after is None or shown not in {self._text(after, each) for each in (encodings, Encodings())}:
             return None
@@ -190,8 +191,11 @@ class Saves:
         if before is None and ours is not None:
             return None
         operation = self._round.operation({path: (seen, after)}, [path])
+        paths = [origin, *self._round.apart([path])]
+        then = self._objects.entries(self._state.base, paths)
         self._round.follow(path, seen, after, is_save=False)  # an agent has made it
-        operation.base = {path: (ours, self._objects.entry(self._state.base, path))}
+        now = self._objects.entries(self._state.base, paths)
+        operation.base = {each: (then.get(each), now.get(each)) for each in paths}
         return operation
 
     def _data(self, entry: Entry) -> bytes | None:

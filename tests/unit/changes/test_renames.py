@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from companion.changes import state
 from companion.changes.undo import Write
+from companion.review.disk import Encodings
 from companion.snapshots.entries import FILE, Entry
 from companion.snapshots.files import WriteRefusedError
 from companion.snapshots.git import GitStoppedError
@@ -668,6 +669,21 @@ def restore(folder: Folder, number: int, *, is_all: bool = False) -> None:
 
 
 MINE = LINES.replace("line 9\n", "mine\n")
+
+
+def test_an_accepted_proposal_of_a_renamed_file_can_be_taken_back(moved: Folder):
+    """It said that the file had changed since."""
+    rows = moved.round.rows()
+    moved.write("b.py", more := AGENTS.replace("line 20\n", "more\n"))
+    operation = moved.saves.reviewed("b.py", AGENTS, more, Encodings())
+    assert operation
+    moved.round.remember(operation)
+    assert moved.listed() == {"b.py": "renamed"}
+    moved.redo()
+    assert moved.read("b.py").decode() == AGENTS
+    assert moved.round.rows() == rows
+    assert moved.undo_all() == []
+    assert moved.read("a.py").decode() == LINES
 
 
 @pytest.mark.parametrize("is_edited", [True, False])
