@@ -693,8 +693,19 @@ class Round:
         lines = KnownLines(base.blob if base else "", after.blob, weave.ops) if after and is_known else None
         self.state.know(path, lines=lines)
 
-    def follow(self, path: str, before: Entry | None, after: Entry | None, *, is_save: bool = True) -> None:
-        """The person has changed a file, or has accepted a change of it without a save: it is in the baseline."""
+    def follow(
+        self,
+        path: str,
+        before: Entry | None,
+        after: Entry | None,
+        *,
+        is_save: bool = True,
+        proposed: Entry | None = None,
+    ) -> None:
+        """The person has changed a file, or has accepted a change of it without a save: it is in the baseline.
+
+        What they have changed in what was `proposed` is theirs, as what they save is.
+        """
         if before == after:
             return
         at, ours = path, self.objects.entry(self.state.base, path)
@@ -720,8 +731,8 @@ class Round:
                 self.state.know(path, lines=lines)
             else:
                 self._note(path, at, weave.saved(data, is_edited=is_save), ours, after, before)
-        if is_save:
-            self.state.add_saves([(path, before, after)], renamed)
+        if is_save or proposed not in (None, after):
+            self.state.add_saves([(path, before if is_save else proposed, after)], renamed)
         if is_save and path.rpartition("/")[2] == rules.IGNORE:
             # The baseline has what the person has written there, and none of an agent's rules that wait.
             self._change_rules(path, ours, self.objects.entry(self.state.base, at))

@@ -327,12 +327,13 @@ class Rounds:
         encodings = await self._editor.files.encodings(folder.full_path(name))
         async with folder.deciding(window):
             before = review.disk.source.source if review.disk.exists else None
-            operation = await folder.call(folder.saves.reviewed, name, before, text, encodings)
+            proposed = review.proposed.source
+            operation = await folder.call(folder.saves.reviewed, name, before, text, encodings, proposed)
             # If its agent has written on already, *Take Back* says that it was not seen.
             at = self.roots.reviews.take_answer(review) if operation else 0
             if operation and at:
                 operation.at, operation.accepted = at, review.owner.cli
-                operation.is_edited = text != review.proposed.source
+                operation.is_edited = text != proposed
                 await folder.call(folder.round.remember, operation)
             await folder.call(folder.round.settle)
             await folder.call(folder.refresh)

@@ -168,8 +168,12 @@ class Saves:
             self._state.know(path, origin="")
         self._state.know(path, lines=found.lines, agents=found.agents)
 
-    def reviewed(self, path: str, before: str | None, text: str, encodings: Encodings) -> Operation | None:
+    def reviewed(
+        self, path: str, before: str | None, text: str, encodings: Encodings, proposed: str | None = None
+    ) -> Operation | None:
         """The person has accepted a proposal: `text` in place of `before`, None for a new file.
+
+        What they have changed in what was `proposed` is theirs.
 
         It counts as reviewed if the disk has that text. An agent may write another encoding than the editor has read.
         Returns what that has done, if it can be taken back.
@@ -193,7 +197,8 @@ class Saves:
         operation = self._round.operation({path: (seen, after)}, [path])
         paths = [origin, *self._round.apart([path])]
         then = self._objects.entries(self._state.base, paths)
-        self._round.follow(path, seen, after, is_save=False)  # an agent has made it
+        theirs = None if proposed is None else self._entry_of(SourceText(proposed).shown, [after], encodings)
+        self._round.follow(path, seen, after, is_save=False, proposed=theirs)  # an agent has made it
         now = self._objects.entries(self._state.base, paths)
         operation.base = {each: (then.get(each), now.get(each)) for each in paths}
         return operation

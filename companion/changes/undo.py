@@ -549,6 +549,8 @@ class RoundUndo:
                 self._state.know(path, is_created=then.is_created or now.is_created)
                 if then.origin:
                     self._state.know(moved.get(path, path), origin=then.origin, is_parted=then.is_parted)
+            if operation.is_edited and not rest:
+                self._typed_back(operation)
             self._base_back(operation, rest)
             if rest:
                 operation.disk = rest
@@ -566,6 +568,16 @@ class RoundUndo:
         except OSError as error:
             raise UnseenError(str(error), failed) from error
         return failed
+
+    def _typed_back(self, operation: Operation) -> None:
+        """What the person had typed into a proposal that they had accepted has gone with it: a restore brings none."""
+        for path, (before, after) in operation.disk.items():
+            typed = next(
+                (each for each in reversed(self._state.saves) if (each.path, each.after) == (path, after)), None
+            )
+            if typed:
+                renamed = {new: old for new, old in typed.renamed.items() if new == path}
+                self._state.add_saves([(path, after, before)], renamed)
 
     def _base_back(self, operation: Operation, rest: Collection[str]) -> None:
         """The baseline is as before an operation, but for the `rest` of its files and what was saved since."""

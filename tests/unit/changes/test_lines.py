@@ -9,6 +9,8 @@ import pytest
 
 from companion.changes.lines import Weave
 from companion.changes.port import SavedText
+from companion.changes.state import Operation
+from companion.review.disk import Encodings
 from companion.snapshots.files import WriteRefusedError
 
 from .folders import AGENT, Folder, tree
@@ -285,6 +287,103 @@ def test_a_restore_deletes_no_created_file_with_lines_of_the_person(folder: Fold
     folder.redo()
     restore(folder, number, is_all=True)
     assert not (folder.path / "new.py").exists()
+
+
+PROPOSED = AGENTS.replace("line 20\n", "proposed\n")
+
+
+def accepted(folder: Folder, text: str, path: str = "a.py", before: str | None = AGENTS) -> Operation:
+    """The person has edited what an agent proposed, and accepts it."""
+    folder.write(path, text)
+    operation = folder.saves.reviewed(path, before, text, Encodings(), PROPOSED)
+    assert operation
+    operation.accepted, operation.is_edited = AGENT, True
+    folder.round.remember(operation)
+    folder.round.settle()
+    folder.round.saved_at.clear()
+    return operation
+
+
+def test_a_restore_leaves_what_the_person_has_typed_into_an_accepted_proposal(folder: Folder):
+    """It took their words away, and nobody was asked."""
+    number = folder.checkpoints.add(AGENT, "")
+    accepted(folder, text := PROPOSED.replace("line 9\n", "mine\n").replace("line 25\n", ""))
+    folder.reopen()
+    assert folder.checkpoints.protected(number, lambda _: True) == []
+    restore(folder, number)
+    left = AGENTS.replace("line 9\n", "mine\n").replace("line 25\n", "")
+    assert folder.read("a.py").decode() == left
+    folder.redo()
+    assert folder.read("a.py").decode() == text
+    restore(folder, number)
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == left.replace("agent\n", "line 3\n")
+
+
+def test_a_restore_keeps_a_line_of_an_accepted_proposal_that_the_person_had_edited_and_names_it(folder: Folder):
+    number = folder.checkpoints.add(AGENT, "")
+    accepted(folder, PROPOSED.replace("proposed\n", "proposed and mine\n"))
+    assert folder.checkpoints.protected(number, lambda _: True) == ["a.py, line 20: “proposed and mine”"]
+    restore(folder, number)
+    assert folder.read("a.py").decode() == AGENTS.replace("line 20\n", "line 20\nproposed and mine\n")
+    folder.redo()
+    restore(folder, number, is_all=True)
+    assert folder.read("a.py").decode() == AGENTS
+
+
+def test_a_restore_leaves_the_words_of_the_person_in_a_file_that_was_proposed(folder: Folder):
+    number = folder.checkpoints.add(AGENT, "")
+    accepted(folder, f"mine\n{PROPOSED}", "new.py", None)
+    assert folder.checkpoints.protected(number, lambda _: True) == ["new.py, line 1: “mine”"]
+    restore(folder, number)
+    assert folder.read("new.py") == b"mine\n"
+
+
+@pytest.mark.parametrize("is_there_again", [True, False])
+def test_a_restore_leaves_what_was_typed_into_an_accepted_proposal_of_a_file_that_was_renamed_since(
+    folder: Folder, *, is_there_again: bool
+):
+    number = folder.checkpoints.add(AGENT, "")
+    accepted(folder, PROPOSED.replace("line 9\n", "mine\n"))
+    (folder.path / "a.py").rename(folder.path / "b.py")
+    folder.look()
+    if is_there_again:
+        folder.save("a.py", "another one\n")
+    restore(folder, number)
+    left = AGENTS.replace("line 9\n", "mine\n")
+    assert folder.read("b.py" if is_there_again else "a.py").decode() == left
+    assert (folder.path / "b.py").exists() == is_there_again
+    assert folder.undo_all() == []
+    assert "mine\n" in folder.read("b.py" if is_there_again else "a.py").decode()
+
+
+@pytest.mark.parametrize("is_proposal_of_renamed", [True, False])
+def test_what_was_typed_into_an_accepted_proposal_goes_with_it_for_a_later_restore(
+    folder: Folder, *, is_proposal_of_renamed: bool
+):
+    """Else the restore would bring back what the person has taken back."""
+    path = "a.py"
+    number = folder.checkpoints.add(AGENT, "")
+    if is_proposal_of_renamed:
+        path = "b.py"
+        (folder.path / "a.py").rename(folder.path / path)
+        folder.look()
+    accepted(folder, PROPOSED.replace("line 9\n", "mine\n"), path)
+    folder.redo()
+    assert folder.read(path).decode() == AGENTS
+    restore(folder, number)
+    assert folder.read("a.py").decode() == AGENTS
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES
+
+
+def test_what_was_typed_into_an_accepted_proposal_is_no_change_of_the_turn(folder: Folder):
+    folder.checkpoints.add(AGENT, "", "turn")
+    accepted(folder, PROPOSED.replace("line 9\n", "mine\n"))
+    folder.checkpoints.end("turn")
+    ((_, before, after),) = folder.checkpoints.of_turn("turn") or []
+    assert (b"mine\n" in before, b"mine\n" in after) == (True, True)
+    assert (b"proposed\n" in before, b"proposed\n" in after) == (False, True)
 
 
 @pytest.mark.parametrize("says_yes", [True, False])
