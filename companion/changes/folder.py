@@ -504,14 +504,15 @@ class Folder:
         """Take the last decision of a window back, or the last one before it of which something can be."""
         left: list[str] = []
         tried: list[float] = []
+
+        def is_meant(operation: Operation) -> bool:
+            return operation.at not in tried and _is_of(operation, window, sees)
+
         while True:
             try:
-                operation, writes = await self.call(self.undo.plan_back, left, tried)
+                operation, writes = await self.call(self.undo.plan_back, left, is_meant)
             except WriteRefusedError as error:
                 return WriteOutcome([], left or [str(error)], is_nothing=True)
-            if not _is_of(operation, window, sees):
-                tried.append(operation.at)
-                continue
             if operation.is_edited:
                 question = f"You have edited what you accepted in {', '.join(operation.disk)}. Take it back?"
                 if not await self.confirm(window, question, "Take Back"):

@@ -23,6 +23,8 @@ DOUBT = 8
 """Nobody knows whether the person or an agent has written this line, or has taken it away."""
 _MINE = 16
 """The person's; only until the weave is put in order."""
+_TAKEN = 32
+"""No line of either side any more: only until it is known what that means for those around it."""
 _SETTLED = BASE | DISK
 _PROTECTED = EDITED | DOUBT
 _SIGNS = {"=": _SETTLED, "-": BASE, "+": DISK, "~": DISK | EDITED, "?": DISK | DOUBT, "!": BASE | DOUBT}
@@ -137,6 +139,25 @@ class Weave:
 
         return Weave(_in_order(self._changed(new, lambda _: 0, come)), new.form if data else self._form, marks)
 
+    def decided(self, data: bytes) -> Weave:
+        """A later decision has made this of the file: a change of which it has changed a line is that one's."""
+        new = Pieces(data)
+        if new.form != self._form and data and self._lines:
+            return Weave.of(data, data)
+
+        def gone(at: int) -> int:
+            return 0 if at == _SETTLED else _TAKEN
+
+        def come(_: Sequence[Line], texts: Sequence[str]) -> list[Line]:
+            return [(text, DISK | _MINE) for text in texts]
+
+        lines: list[Line] = []
+        for _, group in groupby(self._changed(new, gone, come), lambda line: line[1] == _SETTLED):
+            run = list(group)
+            is_taken = any(at == _TAKEN for _, at in run)
+            lines += [(text, _SETTLED) for text, at in run if at & DISK] if is_taken else run
+        return Weave(_in_order(lines), new.form if data else self._form, (self._marks[0], new.mark))
+
     def _changed(
         self, new: Pieces, gone: Callable[[int], int], come: Callable[[Sequence[Line], Sequence[str]], list[Line]]
     ) -> list[Line]:
@@ -223,8 +244,13 @@ class Weave:
         lines: list[Line] = []
         for text, at in self._lines:
             mark = next(disk, 0) if at & DISK else gone.get(text, 0)
-            lines.append((text, at if at == _SETTLED else at | mark))
+            lines.append((text, at if at == _SETTLED or at & _PROTECTED else at | mark))
         return Weave(lines, self._form, self._marks)
+
+    def alike(self, known: Weave) -> Weave:
+        """With the marks that another weave has on lines of the same text."""
+        marked = {(text, at & _SETTLED): at for text, at in known._lines if at & _PROTECTED}
+        return Weave([(text, marked.get((text, at), at)) for text, at in self._lines], self._form, self._marks)
 
     def alone(self) -> Weave:
         """The file without a baseline: what was settled is marked as the person's."""

@@ -233,5 +233,6 @@ def _blobs(moved: Moved) -> set[str]:
     entries = [*entries_of(moved.decided, moved.saves), *moved.waiting.values()]
     entries += [entry for each in snapshots for entry in each.beside.values()]
     entries += [entry for found in moved.recent.values() for each in found for entry in (each.before, each.base)]
-    known = {blob for each in moved.known.values() if each.lines for blob in each.lines[:2] if blob}
+    files = [*moved.known.values(), *(known for each in moved.decided for known in each.known.values())]
+    known = {blob for each in files if each.lines for blob in each.lines[:2] if blob}
     return known | {entry.blob for entry in entries if entry and not entry.why}

@@ -594,6 +594,8 @@ class Round:
         entries = entries_of(state.decided, state.saves) + self.recent.entries()
         entries += [entry for each in self._alive() for entry in each.beside.values()]
         blobs = {entry.blob for entry in entries if entry and not entry.why}
+        known = [found.lines for each in state.decided for found in each.known.values() if found.lines]
+        blobs |= {blob for lines in known for blob in lines[:2] if blob}
         size = store.prune({each.tree for each in self._alive()}, blobs)
         if size > GROWTH and state.checkpoints and size > self._bound():
             count = (len(state.checkpoints) + 1) // 2

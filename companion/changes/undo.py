@@ -24,7 +24,8 @@ from .lines import Weave
 from .notes import MAX_NOTES, done_notes, limited, quoted, undone_notes
 from .round import Round
 from .rows import DOUBTFUL, EDITED, is_text, known_lines
-from .state import Chosen, FileState, KnownLines, Lines, Operation, RoundState, Save
+from .state import Chosen, FileState, KnownLines, Lines, Operation, RoundState
+from .subtraction import Subtraction
 
 Choice = Callable[[Sequence[Difference]], Sequence[Difference]]
 """Gives those that are meant of the files that wait. Raises WriteRefusedError."""
@@ -106,6 +107,7 @@ class RoundUndo:
     def __init__(self, round_: Round) -> None:
         self._round = round_
         self._objects = round_.objects
+        self._subtraction = Subtraction(round_)
         self._known: StoredContents | None = None
         """Contents that are read together."""
         self._base: dict[str, Entry | None] = {}
@@ -463,29 +465,29 @@ class RoundUndo:
         self._round.save()
 
     def plan_back(
-        self, passed: list[str] | None = None, without: Collection[float] = ()
+        self, passed: list[str] | None = None, meant: Callable[[Operation], bool] | None = None
     ) -> tuple[Operation, list[Write]]:
-        """The last decision of which something can be taken back, and what to write for that.
+        """The last of the decisions that are `meant` of which something can be taken back, and what to write for that.
 
-        `passed` gets a sentence for each that is passed over, because all of its files have changed since. `without`
-        has the times of operations that were tried already. Raises WriteRefusedError if there is none to take back.
+        `passed` gets a sentence for each that is passed over, because all of its files have changed since.
+        Raises WriteRefusedError if there is none to take back.
         """
         passed = [] if passed is None else passed
-        for operation in reversed(self._state.decided):
-            if operation.at in without:
-                continue
+        for operation in filter(meant, reversed(self._state.decided)):
             try:
                 self._check_origins(operation)
-                wanted = self._wanted_back(operation)
+                found, left = self._subtraction.of(operation)
+                wanted = [each for each in self._wanted_back(operation) if left.keys().isdisjoint(each.paths)]
                 with self.reading((each.path, each.after) for each in wanted):
                     writes = [write for each in wanted for write in self.writes_of(each)]
                 changed = self._changed_since(writes)
             except WriteRefusedError as error:
                 passed.append(str(error))
                 continue
-            if len(changed) < len(writes) or not writes:
+            if len(changed) < len(writes) or (not writes and (found or not left)):
+                passed += left.values()
                 return operation, sorted(writes, key=lambda write: write.content is not None)
-            passed.append(changed[0])
+            passed.append([*changed, *left.values()][0])
         raise WriteRefusedError(passed[0] if passed else "nothing was decided")
 
     def _check_origins(self, operation: Operation) -> None:
@@ -535,26 +537,29 @@ class RoundUndo:
         Returns what is not as it should be.
         """
         failed = self._failed(writes)
-        written = {write.path for write in writes} - {*failed}
+        written = {write.path for write in writes if write.path in operation.disk} - {*failed}
         rest = {path: pair for path, pair in operation.disk.items() if pair[0] != pair[1] and path not in written}
         agents = {path: self._state.of(path).agents for path in operation.files}
         try:
+            subtracted, left = self._subtraction.of(operation, rest)
             done = [write for write in writes if write.path in written]
             self._have_on_disk({path: operation.disk[path][0] for path in written}, done)
-            back = [path for path in operation.files if path not in rest]
+            back = [path for path in operation.files if path not in rest and path not in left]
             moved = {old: new for new, old in self._state.renamed().items()}  # by an agent, since the decision
             for path in back:
                 then, now = operation.known.get(path, FileState()), self._state.of(path)
-                self._state.know(path, agents=agents[path] or then.agents, lines=then.lines or now.lines)
-                self._state.know(path, is_created=then.is_created or now.is_created)
+                self._state.know(path, agents=agents[path] or then.agents, is_created=then.is_created or now.is_created)
                 if then.origin:
                     self._state.know(moved.get(path, path), origin=then.origin, is_parted=then.is_parted)
             if operation.is_edited and not rest:
                 self._typed_back(operation)
-            self._base_back(operation, rest)
-            if rest:
+            self._subtraction.apply(subtracted)
+            for path, mode in operation.modes.items():
+                if path in back:
+                    self._round.store.modes.noted(path, mode)
+            if rest or left:
                 operation.disk = rest
-                operation.base = {path: pair for path, pair in operation.base.items() if path in rest}
+                operation.base = {path: pair for path, pair in operation.base.items() if path not in back}
                 about = tuple(f"{path}{mark}" for path in back for mark in (":", ", line"))
                 operation.notes = [note for note in operation.notes if not note.startswith(about)]
             else:
@@ -578,46 +583,6 @@ class RoundUndo:
             if typed:
                 renamed = {new: old for new, old in typed.renamed.items() if new == path}
                 self._state.add_saves([(path, after, before)], renamed)
-
-    def _base_back(self, operation: Operation, rest: Collection[str]) -> None:
-        """The baseline is as before an operation, but for the `rest` of its files and what was saved since."""
-        entries = {path: before for path, (before, _) in operation.base.items() if path not in rest}
-        if not entries:
-            return
-        saves: dict[str, list[Save]] = {}
-        for save in self._state.saves_between(operation.at):
-            if self._state.origin_of(save.path) in entries:
-                saves.setdefault(save.path, []).append(save)
-        for path, made in saves.items():
-            origin = self._state.origin_of(path)
-            base = self._saved_since(path, entries[origin], made)
-            if entries[origin] is None and origin != path:  # an agent has created it: its name is its own
-                self._state.know(path, origin="")
-                origin = path
-            entries[origin] = base
-        self._state.base = self._objects.with_entries(self._state.base, entries)
-        for path, mode in operation.modes.items():
-            self._round.store.modes.noted(path, mode)
-
-    def _saved_since(self, path: str, before: Entry | None, saves: Sequence[Save]) -> Entry | None:
-        """A file of the baseline with what the person has saved since it was that: those lines are theirs."""
-        first, after = saves[0].before, saves[-1].after
-        known = self._state.of(path).lines
-        self._state.know(path, lines=None)
-        is_known = known and first and known[:2] == (before.blob if before else "", first.blob)
-        weave = self._round.weave(before, first, known.ops if known and is_known else "")
-        for save in saves:
-            sides = (save.before, save.after)
-            data = self._objects.read(entry.blob for entry in sides if entry)
-            old, new = (data.get(entry.blob) if entry else None for entry in sides)
-            if weave is None or old is None or new is None:
-                return after
-            weave = (weave if weave.disk == old else weave.written(old)).saved(new)
-        if weave is None or after is None:
-            return after
-        base = Entry((before or after).mode, self._objects.write(weave.base)) if weave.base or before else None
-        self._state.know(path, lines=KnownLines(base.blob if base else "", after.blob, weave.ops))
-        return base
 
     def _tell_of_accepted(self, operation: Operation) -> None:
         """A proposal that was accepted is undone: its agent is told, and that can be taken back, too."""
