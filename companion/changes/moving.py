@@ -35,6 +35,7 @@ class Moved:
     """The files that wait, as the baseline has them."""
     known: Mapping[str, FileState]
     going: Mapping[str, Going]
+    untold: Mapping[str, list[str]]
     saves: list[Save]
     decided: list[Operation]
     checkpoints: list[Checkpoint]
@@ -90,12 +91,14 @@ class _Paths:
         known = [(each, new) for each in found if (new := self.path(each.path))]
         return [replace(each, path=new, renamed=self.pairs(each.renamed)) for each, new in known]
 
+    def notes(self, found: Iterable[str], path: str) -> list[str]:
+        """The lines for the agents about a file."""
+        new, about = self.path(path), (f"{path}:", f"{path}, line")
+        return [new + note.removeprefix(path) for note in found if new and note.startswith(about)]
+
     def operation(self, found: Operation) -> Operation:
         """What a decision has done there."""
-        notes: list[str] = []
-        for path, new in ((path, self.path(path)) for path in found.paths):
-            about = tuple(f"{path}{mark}" for mark in (":", ", line"))
-            notes += [new + note.removeprefix(path) for note in found.notes if new and note.startswith(about)]
+        notes = [note for path in found.paths for note in self.notes(found.notes, path)]
         return replace(
             found,
             disk=self.keys(found.disk),
@@ -141,6 +144,7 @@ def handed_over(round_: Round, target: str) -> Moved:
         waiting,
         paths.known(state.known),
         paths.keys(state.going),
+        _untold(state.untold, paths),
         paths.saves(state.saves),
         [each for each in operations if each.paths],
         checkpoints,
@@ -179,6 +183,7 @@ def take_over(round_: Round, moved: Moved) -> None:
         state.base = objects.with_entries(state.base, entries)
     state.known = {path: each for path, each in state.known.items() if not is_below(path)} | paths.known(moved.known)
     state.going = {path: each for path, each in state.going.items() if not is_below(path)} | paths.keys(moved.going)
+    state.untold |= _untold(moved.untold, paths)
     round_.recent.replace(is_below, paths.keys(moved.recent))
     round_.saved_at |= paths.keys(moved.saved_at)
     state.empty = sorted({*state.empty, *paths.names(moved.empty)})
@@ -186,6 +191,10 @@ def take_over(round_: Round, moved: Moved) -> None:
     if since:
         round_.look()
     round_.settle()
+
+
+def _untold(found: Mapping[str, Iterable[str]], paths: _Paths) -> dict[str, list[str]]:
+    return {new: paths.notes(lines, path) for path, lines in found.items() if (new := paths.path(path))}
 
 
 def _is_change(round_: Round, each: Difference, since: int) -> bool:

@@ -205,6 +205,8 @@ class RoundState:
     modes: Modes = field(default_factory=Modes)
     new_since: int = 0
     """The number of the checkpoint after which changes are marked as new; 0 for none."""
+    untold: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """By path: lines for the agents whose accepted proposals were taken back, until they are told."""
 
     def of(self, path: str) -> FileState:
         """What is known of a file."""

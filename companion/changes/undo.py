@@ -456,12 +456,15 @@ class RoundUndo:
 
     def untold(self) -> list[str]:
         """The lines of what was undone, is not back, and was not told yet."""
-        return [line for operation in self._state.decided for line in operation.notes]
+        notes = [*self._state.untold.values(), *(operation.notes for operation in self._state.decided)]
+        return [line for each in notes for line in each]
 
     def told(self, lines: Sequence[str]) -> None:
         """These lines were told."""
         for operation in self._state.decided:
             operation.notes = [line for line in operation.notes if line not in lines]
+        left = {path: [line for line in each if line not in lines] for path, each in self._state.untold.items()}
+        self._state.untold = {path: each for path, each in left.items() if each}
         self._round.save()
 
     def plan_back(
@@ -585,22 +588,13 @@ class RoundUndo:
                 self._state.add_saves([(path, after, before)], renamed)
 
     def _tell_of_accepted(self, operation: Operation) -> None:
-        """A proposal that was accepted is undone: its agent is told, and that can be taken back, too."""
-        disk, base = (
-            {path: (after, before) for path, (before, after) in each.items()}
-            for each in (operation.disk, operation.base)
-        )
-        notes: list[str] = []
-        for path, (after, before) in disk.items():
+        """A proposal that was accepted is undone: its agent is told. That is no decision: the one before comes next."""
+        for path, (before, after) in operation.disk.items():
             data = self._objects.read(entry.blob for entry in (after, before) if entry)
+            notes = [f"{path}: the file is as before"]
             if after and before and {after.blob, before.blob} <= data.keys():
-                notes += done_notes(path, data[after.blob], data[before.blob])
-            else:
-                notes.append(f"{path}: the file is as before")
-        undone = Operation(disk, self._state.moment(), base, notes)
-        undone.known = {path: FileState((operation.accepted,)) for path in disk}
-        undone.window = operation.window
-        self._round.remember(undone)
+                notes = done_notes(path, data[after.blob], data[before.blob])
+            self._state.untold[path] = [*self._state.untold.get(path, ()), *notes]
 
 
 def _leaves_lines(write: Write, created: Collection[str]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from companion.changes.port import SavedText
+from companion.changes.state import read_state
 from companion.review import texts
 from companion.review.left_reviews import Unclaimed
 from companion.review.review import Review
@@ -102,11 +103,41 @@ async def test_an_accepted_proposal_is_undone_and_its_agent_is_told(work: Work, 
     assert told
     assert all(name in line for line in told)
     assert work.rows == {}
-    work.decisions.take_back(WINDOW)  # that, too
-    await work.until(lambda: path.exists() and path.read_text() == AGENTS)
-    await work.until(lambda: not work.known.folders[work.folders[0]].lock.locked())
+    assert not work.rounds.listing(WINDOW).can_take_back
+    work.decisions.take_back(WINDOW)  # that is no decision
+    await work.until(lambda: ("There is no decision to take back.", WINDOW) in work.editor.mentioned)
+    assert await work.rounds.undone_since(WINDOW) == told
+    await work.rounds.told(WINDOW, told)
     assert await work.rounds.undone_since(WINDOW) == []
     assert work.editor.confirmed == []
+
+
+async def test_two_accepted_proposals_are_taken_back_one_after_the_other(work: Work):
+    """The undo of the last one was the last decision then, so the other one was never reached."""
+    (work.path / "b.py").write_text(LINES)
+    await work.begun()
+    for name in ("a.py", "b.py"):
+        await accepted(work, name, AGENTS)
+    for name in ("b.py", "a.py"):
+        work.decisions.take_back(WINDOW)
+        path = work.path / name
+        await work.until(lambda path=path: path.read_text() == LINES)
+        await work.until(lambda: not work.known.folders[work.folders[0]].lock.locked())
+    assert [(work.path / name).read_text() for name in ("a.py", "b.py")] == [LINES, LINES]
+    assert {line.partition(",")[0] for line in await work.rounds.undone_since(WINDOW)} == {"a.py", "b.py"}
+
+
+async def test_an_agent_is_told_of_what_was_taken_back_after_a_restart(work: Work):
+    await work.begun()
+    await accepted(work, "a.py", AGENTS)
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: (work.path / "a.py").read_text() == LINES)
+    await work.until(lambda: not work.known.folders[work.folders[0]].lock.locked())
+    told = await work.rounds.undone_since(WINDOW)
+    folder = work.known.folders[work.folders[0]]
+    found = read_state(folder.round.store.path, folder.root)
+    assert found
+    assert [line for lines in found.untold.values() for line in lines] == told
 
 
 @pytest.mark.parametrize("says_yes", [True, False])
@@ -219,9 +250,7 @@ async def test_the_last_decision_of_any_kind_comes_first(work: Work):
     assert (work.path / "a.py").read_text() == AGENTS
     work.decisions.take_back(WINDOW)
     await work.until(lambda: (work.path / "a.py").read_text() == LINES)
-    await work.until(lambda: not work.known.folders[work.folders[0]].lock.locked())
-    work.decisions.take_back(WINDOW)  # the undo of what was accepted is a decision
-    await work.until(lambda: (work.path / "a.py").read_text() == AGENTS)
+    await work.until(lambda: not work.rounds.listing(WINDOW).can_take_back)
 
 
 async def test_a_save_does_not_stand_before_a_keep(work: Work):
