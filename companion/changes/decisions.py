@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -92,13 +93,16 @@ class Decisions:
         reviews.answered = self.answered
         roots.turn_over = self._turn_over
 
-    def keep_file(self, window: WindowId, row: ChangeRow) -> asyncio.Task[object] | None:
-        """Take what is written in a file over."""
+    def keep_file(self, window: WindowId, row: ChangeRow, command: float = 0.0) -> asyncio.Task[object] | None:
+        """Take what is written in a file over.
+
+        What has the same `command`, a Unix time, is taken back together; 0 is for a decision of its own.
+        """
 
         async def keep(folder: Folder, path: str) -> None:
             await folder.call(folder.round.keep_file, path, row.after)
 
-        return self._decide(window, row, "kept", keep)
+        return self._decide(window, row, "kept", keep, command)
 
     async def keep_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
         """Take changes of a file over. Ends when that is done, or was refused and said."""
@@ -107,7 +111,7 @@ class Decisions:
             for key, lines in reversed(found):  # the lines below a change move with it
                 await self._tried(window, folder.call(folder.round.keep_change, path, key, lines))
 
-        await self._until(self._decide(window, row, "kept", keep))
+        await self._until(self._decide(window, row, "kept", keep, _command_of(found)))
 
     async def undo_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
         """Undo changes of a file in the same way, or when the turn of an agent ends that runs in its folder."""
@@ -116,16 +120,16 @@ class Decisions:
             if not await self._puts_off(window, folder, {path: found}):
                 await self._undo_each(window, folder, path, found)
 
-        await self._until(self._decide(window, row, "undone", undo))
+        await self._until(self._decide(window, row, "undone", undo, _command_of(found)))
 
-    def undo_file(self, window: WindowId, row: ChangeRow) -> asyncio.Task[object] | None:
-        """Write a file as it was, or do so when the turn ends."""
+    def undo_file(self, window: WindowId, row: ChangeRow, command: float = 0.0) -> asyncio.Task[object] | None:
+        """Write a file as it was, or do so when the turn ends: see `keep_file`."""
 
         async def undo(folder: Folder, path: str) -> None:
             if not await self._puts_off(window, folder, {path: ()}):
                 await self._undo(window, folder, path)
 
-        return self._decide(window, row, "undone", undo)
+        return self._decide(window, row, "undone", undo, command)
 
     async def _puts_off(self, window: WindowId, folder: Folder, wanted: Mapping[str, Sequence[Chosen]]) -> bool:
         """Whether an undo waits for the end of the turn that runs in its folder, whose next edit builds on the lines.
@@ -149,15 +153,21 @@ class Decisions:
             self._roots.background(self._go_in_each(window))
 
     async def _go_in_each(self, window: WindowId) -> None:
+        undone: list[int] = []
+
         async def go(folder: Folder) -> None:
             if any(row.going for row in folder.rows):  # most turns end with nothing to undo
-                await self._done(window, folder, self._go(window, folder), "undone")
+                await self._done(window, folder, self._go(window, folder, undone), "undone")
 
         await self._roots.heard()
         await self._roots.in_each(window, go)
+        self._offer_take_back(window, undone)
 
-    async def _go(self, window: WindowId, folder: Folder) -> None:
-        """Undo what was decided in a window; in the first of those that have the folder if it was before a restart."""
+    async def _go(self, window: WindowId, folder: Folder, undone: list[int]) -> None:
+        """Undo what was decided in a window; in the first of those that have the folder if it was before a restart.
+
+        `undone` gets how many files are undone as a whole.
+        """
         if self._roots.is_in_turn(folder):
             return
         own = (window, 0) if window == min(folder.windows) else (window,)
@@ -174,7 +184,7 @@ class Decisions:
             return [each for each in waiting if all(path in whole and sees(path) for path in each.paths)]
 
         if whole:
-            await self._tried(window, self._undo_all(window, folder, choose))
+            await self._tried(window, self._undo_all(window, folder, choose, undone))
         for path in found:
             await self._undo_going(window, folder, path)
         if found:
@@ -224,7 +234,7 @@ class Decisions:
         async def keep(folder: Folder) -> None:
             await folder.call(folder.keep_all, folder.as_listed(rows, folder.below(sees)))
 
-        self._decide_all(window, "kept", keep)
+        self._roots.background(self._decide_all(window, "kept", keep))
 
     def they_are_mine(self, window: WindowId) -> None:
         """What git has changed in a window, and was asked about, the person has done."""
@@ -235,26 +245,34 @@ class Decisions:
                 await folder.call(folder.saves.belongs_to_the_person, seen)
             folder.settle_git(asked)
 
-        self._decide_all(window, "", take_over)
+        self._roots.background(self._decide_all(window, "", take_over))
 
     def undo_all(self, window: WindowId) -> None:
         """Write everything that is listed as it was, or do so when the turn ends."""
         rows, sees = self._roots.window(window).listing.by_path, self._roots.sees(window)
+        undone: list[int] = []
 
         async def undo(folder: Folder) -> None:
             choose = folder.as_listed(rows, folder.below(sees))
             wanted = await folder.call(folder.chosen, choose) if self._roots.is_in_turn(folder) else ()
             if not await self._puts_off(window, folder, dict.fromkeys(wanted, ())):
-                await self._undo_all(window, folder, choose)
+                await self._undo_all(window, folder, choose, undone)
 
-        self._decide_all(window, "undone", undo)
+        async def undo_each() -> None:
+            await self._decide_all(window, "undone", undo)
+            self._offer_take_back(window, undone)
 
-    async def _undo_all(self, window: WindowId, folder: Folder, choose: Choice) -> None:
+        self._roots.background(undo_each())
+
+    async def _undo_all(self, window: WindowId, folder: Folder, choose: Choice, undone: list[int]) -> None:
         await folder.call(folder.look)
         paths = [row.path for row in folder.rows]
         outcome = await folder.undo_all(window, choose)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
-        if count := len({*paths} & {*outcome.written}):  # a renamed one is one file
+        undone.append(len({*paths} & {*outcome.written}))  # a renamed one is one file
+
+    def _offer_take_back(self, window: WindowId, undone: Iterable[int]) -> None:
+        if count := sum(undone):
             self._roots.editor.written.offer_take_back(window, f"Undone: {counted(count, 'file')}")
 
     def answered(self, review: Review) -> None:
@@ -278,19 +296,19 @@ class Decisions:
         sees = self._roots.sees(window)
         async with self._roots.arranging:
             found = [
-                (decided.at, folder.root)
+                decided[0].at
                 for folder in self._roots.opened(window)
-                if (decided := folder.last_decided(window, folder.below(sees)))
+                if (decided := folder.decided(window, folder.below(sees)))
             ]
         reverted = self._reviews.last_reverted(window)
         answered = self._reviews.last_answered(window)
-        last = max([answered.at if answered else 0, *(at for at, _ in found)])
+        last = max([answered.at if answered else 0, *found])
         if reverted and reverted.reverts[-1].at >= last:
             return await self._reviews.texts.take_back(reverted)
         if answered and answered.at == last:
             self._take_answer_back(window, answered)
         elif found:
-            await self._take_back_in(window, [root for _, root in sorted(found, reverse=True)])
+            await self._take_written_back(window)
         else:
             self._roots.editor.messenger.mention("There is no decision to take back.", window)
         return True
@@ -312,19 +330,31 @@ class Decisions:
             why = f"{review.owner.cli} was told that you reject its change of {review.name}. This is its text."
             self._roots.editor.messenger.keep_text(window, review.name, answered.text, why)
 
-    async def _take_back_in(self, window: WindowId, roots: Sequence[str]) -> None:
-        """Take the last decision back that can be, in the first of some roots that has one."""
+    async def _take_written_back(self, window: WindowId) -> None:
+        """Take back what the last command has decided of which something can be, in all roots."""
         outcomes: list[WriteOutcome] = []
         sees = self._roots.sees(window)
+        tried: set[float] = set()
+        while all(each.is_nothing for each in outcomes):
+            async with self._roots.arranging:
+                decided = [
+                    (each.at, each.stamp, folder.root)
+                    for folder in self._roots.opened(window)
+                    for each in folder.decided(window, folder.below(sees))
+                    if each.stamp not in tried
+                ]
+            if not decided:
+                break
+            stamp = max(decided)[1]
+            tried.add(stamp)
 
-        async def take_back(folder: Folder) -> None:
-            outcomes.append(await folder.take_back(window, folder.below(sees)))
+            async def take_back(folder: Folder, stamp: float = stamp) -> None:
+                outcomes.append(await folder.take_back(window, folder.below(sees), stamp))
 
-        for root in roots:
-            if all(each.is_nothing for each in outcomes):
+            for root in dict.fromkeys(root for _, each, root in sorted(decided, reverse=True) if each == stamp):
                 await self._decide_in(window, root, "", take_back)
         left = (sentence for each in outcomes for sentence in each.left)
-        self._say_left(window, "Not brought back", left, outcomes[-1].unseen if outcomes else "")
+        self._say_left(window, "Not brought back", left, next((each.unseen for each in outcomes if each.unseen), ""))
 
     def _decide(
         self,
@@ -332,13 +362,14 @@ class Decisions:
         row: ChangeRow,
         outcome: str,
         action: Callable[[Folder, str], Coroutine[Any, Any, object]],
+        command: float,
     ) -> asyncio.Task[object] | None:
         """Decide about a file, in the root and by the path that it has when it is its turn."""
         full = row.full_path
 
         async def decide(folder: Folder) -> None:
             path = relative(full, folder.root)
-            await self._done(window, folder, action(folder, path), outcome, path)
+            await self._done(window, folder, action(folder, path), outcome, path, command)
 
         return self._roots.background(self._decide_at(window, lambda: self._roots.place_of(full, row.root), decide))
 
@@ -366,16 +397,17 @@ class Decisions:
             await decide(folder)
         self._roots.publish_all(folder)
 
-    def _decide_all(
+    async def _decide_all(
         self, window: WindowId, outcome: str, action: Callable[[Folder], Coroutine[Any, Any, object]]
     ) -> None:
-        """Decide something in each root of a window."""
+        """Decide something in each root of a window. That is one decision."""
+        command = time.time()
 
-        async def decide() -> None:
-            await self._roots.heard()
-            await self._roots.in_each(window, lambda folder: self._done(window, folder, action(folder), outcome))
+        async def decide(folder: Folder) -> None:
+            await self._done(window, folder, action(folder), outcome, command=command)
 
-        self._roots.background(decide())
+        await self._roots.heard()
+        await self._roots.in_each(window, decide)
 
     @staticmethod
     async def _until(task: asyncio.Task[object] | None) -> None:
@@ -389,10 +421,11 @@ class Decisions:
         work: Coroutine[Any, Any, object],
         outcome: str,
         path: str = "",
+        command: float = 0.0,
     ) -> None:
         """Do something in a folder, and note the files of which nothing waits any more: that one, or all."""
         known = self._roots.window(window)
-        async with folder.deciding(window):
+        async with folder.deciding(window, command):
             before = {each.path: each for each in folder.rows}
             await self._tried(window, work)
             await self._tried(window, folder.call(folder.refresh))
@@ -444,6 +477,11 @@ class Decisions:
             writes, _, left = await folder.call(folder.checkpoints.plan, point.number)
             found = await folder.call(_back_to, folder, point.number)
         return Preview.of(found, [write.path for write in writes], left)
+
+
+def _command_of(found: Sequence[Chosen]) -> float:
+    """What is decided together of a file is one decision."""
+    return time.time() if len(found) > 1 else 0.0
 
 
 def _back_to(folder: Folder, number: int) -> list[Difference]:

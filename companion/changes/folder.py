@@ -370,14 +370,14 @@ class Folder:
         return f"Not all files of {name} are copied for an undo: {why}. Free some space." if why else ""
 
     @contextlib.asynccontextmanager
-    async def deciding(self, window: WindowId) -> AsyncGenerator[None]:
-        """What is decided meanwhile is decided in a window. The lock is held."""
-        self.round.deciding = window
+    async def deciding(self, window: WindowId, command: float = 0.0) -> AsyncGenerator[None]:
+        """What is decided meanwhile is decided in a window, by a command. The lock is held."""
+        self.round.deciding, self.round.command = window, command
         try:
             yield
         finally:
             if self._parts:
-                self._parts.round.deciding = 0
+                self._parts.round.deciding, self._parts.round.command = 0, 0.0
 
     async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
         """Ask the person with the lock held. No look that waits for the answer is late."""
@@ -495,33 +495,41 @@ class Folder:
         """The paths of the chosen ones of the files that wait, on the worker thread."""
         return [each.path for each in choose(self.round.waiting())]
 
-    def last_decided(self, window: WindowId, sees: Callable[[str], bool]) -> Operation | None:
-        """What was decided last in a window, or before a restart, in what it sees."""
+    def decided(self, window: WindowId, sees: Callable[[str], bool]) -> list[Operation]:
+        """What was decided in a window, or before a restart, in what it sees: the last decision comes first."""
         decided = self.round.state.decided if self.has_round else []
-        return next((each for each in reversed(decided) if _is_of(each, window, sees)), None)
+        return [each for each in reversed(decided) if _is_of(each, window, sees)]
 
-    async def take_back(self, window: WindowId, sees: Callable[[str], bool]) -> WriteOutcome:
-        """Take the last decision of a window back, or the last one before it of which something can be."""
+    async def take_back(self, window: WindowId, sees: Callable[[str], bool], stamp: float) -> WriteOutcome:
+        """Take back what a command in a window has decided here, as far as that is possible."""
+        written: list[str] = []
         left: list[str] = []
-        tried: list[float] = []
+        unseen = ""
+        tried: set[float] = set()
 
         def is_meant(operation: Operation) -> bool:
-            return operation.at not in tried and _is_of(operation, window, sees)
+            return operation.stamp == stamp and operation.at not in tried and _is_of(operation, window, sees)
 
-        while True:
+        is_nothing = True
+        while any(map(is_meant, self.round.state.decided)):
+            passed: list[str] = []
             try:
-                operation, writes = await self.call(self.undo.plan_back, left, is_meant)
+                operation, writes = await self.call(self.undo.plan_back, passed, is_meant)
             except WriteRefusedError as error:
-                return WriteOutcome([], left or [str(error)], is_nothing=True)
+                left += passed or [str(error)]
+                break
+            left += passed
+            tried |= {each.at for each in self.round.state.decided if is_meant(each) and each.at >= operation.at}
             if operation.is_edited:
                 question = f"You have edited what you accepted in {', '.join(operation.disk)}. Take it back?"
                 if not await self.confirm(window, question, "Take Back"):
                     return WriteOutcome([], left)
             outcome = await self._carry_out(Intent("back", writes, operation=operation.at))
+            written += outcome.written
             left += outcome.left
-            if not outcome.is_nothing:  # of a checkpoint perhaps the baseline alone
-                return replace(outcome, left=left)
-            tried.append(operation.at)
+            unseen = unseen or outcome.unseen
+            is_nothing = is_nothing and outcome.is_nothing  # of a checkpoint perhaps the baseline alone
+        return WriteOutcome(written, left, unseen, is_nothing)
 
     async def restore(self, window: WindowId, number: int, sees: Callable[[str], bool]) -> WriteOutcome:
         """Go back to a checkpoint, in what a window sees."""

@@ -336,7 +336,7 @@ class Roots:
         has_checkpoints = any(folder.round.state.checkpoints for folder in self.opened(window))
         sees = self.sees(window)
         can_take_back = self.reviews.last_answered(window) is not None or any(
-            folder.last_decided(window, folder.below(sees)) for folder in self.opened(window)
+            folder.decided(window, folder.below(sees)) for folder in self.opened(window)
         )
         looks = [each.round.state.now for each in self.opened(window)] if known.has_since else []
         disk = tuple(look.tree if look.is_made else "" for look in looks)  # to make one would block

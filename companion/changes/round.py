@@ -123,6 +123,8 @@ class Round:
         """Who is at work."""
         self.deciding = 0
         """The window in which something is being decided."""
+        self.command = 0.0
+        """When the person has given the command for that, if it decides more than one thing; else 0."""
         self.renaming = ""
         """The file or the folder for which the person types another name in the side bar."""
         self.pinned: dict[int, str] = {}
@@ -770,7 +772,7 @@ class Round:
         operation.known = {path: each for path, each in state.known.items() if path in about}
         if old := [each.origin for each in operation.known.values() if each.origin]:
             operation.origins = dict.fromkeys(old) | self.objects.entries(state.base, old)
-        operation.window = self.deciding
+        operation.window, operation.command = self.deciding, self.command
         return operation
 
     def keep_file(self, path: str, after: str = "") -> None:
@@ -850,9 +852,8 @@ class Round:
             known = before[path].changes if path in before else ()
             more[path] = Going(tuple(dict.fromkeys((*known, *each))) if each else (), window)
         self._have_going(before | more)
-        self.remember(
-            Operation({}, at=self.state.moment(), going={path: before.get(path) for path in more}, window=window)
-        )
+        known = {path: before.get(path) for path in more}
+        self.remember(Operation({}, at=self.state.moment(), going=known, window=window, command=self.command))
         self.save()
 
     def put_off_no_more(self, before: Mapping[str, Going | None]) -> None:

@@ -109,8 +109,15 @@ class Operation:
     """Whether they had edited that."""
     window: int = 0
     """The window in which it was decided; 0 if that was before a restart."""
+    command: float = 0.0
+    """When the person has given the command that made this and others; 0 for a decision of its own."""
     going: dict[str, Going | None] = field(default_factory=dict[str, "Going | None"])
     """For an undo that waits for the end of a turn: what was to be undone then before it, by path."""
+
+    @property
+    def stamp(self) -> float:
+        """What it has in common with all that the same command has done."""
+        return self.command or self.at
 
     @property
     def files(self) -> set[str]:

@@ -35,15 +35,19 @@ def decide(
     what: Decision,
     found: Sequence[Chosen] | None,
     done: Callable[[], object],
+    command: float = 0.0,
 ) -> None:
-    """Keep or undo some changes of a file, or with None all of it. `done` is called when that is over in any way."""
+    """Keep or undo some changes of a file, or with None all of it. `done` is called when that is over in any way.
+
+    Files that have the same `command`, a Unix time, are one decision.
+    """
     number = WindowId(window.id())
 
     async def decision(companion: Companion) -> None:
         decisions = companion.decisions
         if found is not None:
             await (decisions.keep_changes if what == "keep" else decisions.undo_changes)(number, row, found)
-        elif task := (decisions.keep_file if what == "keep" else decisions.undo_file)(number, row):
+        elif task := (decisions.keep_file if what == "keep" else decisions.undo_file)(number, row, command):
             await task
 
     def failed(why: str) -> None:
@@ -57,6 +61,8 @@ class _Decided(NamedTuple):
     what: Decision
     change: int
     lines: Lines
+    press: int
+    """Which time a key was pressed: what was decided with another one is a decision of its own."""
 
 
 @dataclass
@@ -70,8 +76,8 @@ class _UnderWay:
     is_sent: bool = False
     """The companion has not answered yet."""
     is_whole: bool = False
-    then: tuple[ListedFile, Body | None, Decision] | None = None
-    """What is decided of the whole file after that, with what was seen of it."""
+    then: tuple[ListedFile, Body | None, Decision, float] | None = None
+    """What is decided of the whole file after that, with what was seen of it, and by which command."""
 
     @property
     def changes(self) -> set[int]:
@@ -93,6 +99,7 @@ class ReviewDecisions:
     def __init__(self, feed: ReviewFeed) -> None:
         self._feed = feed
         self._of: dict[FileKey, _UnderWay] = {}
+        self._presses = 0
 
     def under_way(self, key: FileKey, body: Body) -> set[int]:
         """The changes of a file's body that are decided."""
@@ -116,7 +123,8 @@ class ReviewDecisions:
             entry = self._of[file.key] = _UnderWay(body)
         elif entry.body is not body:
             self._follow(file.path, entry, body)
-        decided = [_Decided(what, change, lines) for change, lines in found]
+        self._presses += 1
+        decided = [_Decided(what, change, lines, self._presses) for change, lines in found]
         if seen is not body:
             decided = _moved(decided, seen, body, _places(seen, body))
         new = [each for each in decided if each.change not in entry.changes]
@@ -125,9 +133,10 @@ class ReviewDecisions:
             self._send(file.key, entry)
         return len(decided) == len(found) or self._refused(file)
 
-    def decide_file(self, file: ListedFile, seen: Body | None, what: Decision) -> bool:
+    def decide_file(self, file: ListedFile, seen: Body | None, what: Decision, command: float = 0.0) -> bool:
         """Keep or undo a file as the person has seen it: with this body, or with None only its line.
 
+        Those that have the same `command`, a Unix time, are one decision.
         Returns whether that is what waits. If not, that is said.
         """
         row = self._feed.rows.get(file.key)
@@ -135,7 +144,7 @@ class ReviewDecisions:
             return self._refused(file, is_decided=row is not None)
         known = self._of.get(file.key)
         if known and (known.is_sent or known.sent or known.waiting):
-            known.then = file, seen, what  # decisions are made in their order
+            known.then = file, seen, what, command  # decisions are made in their order
             return True
         # The row comes first, then what is shown of it: see `ReviewFeed.look`.
         is_shown = seen is None or (
@@ -143,12 +152,12 @@ class ReviewDecisions:
         )
         if row.version != file.version or not is_shown:
             return self._refused(file)
-        self._send_file(row, file.key, what)
+        self._send_file(row, file.key, what, command)
         return True
 
-    def _send_file(self, row: ChangeRow, key: FileKey, what: Decision) -> None:
+    def _send_file(self, row: ChangeRow, key: FileKey, what: Decision, command: float) -> None:
         entry = self._of[key] = _UnderWay(self._feed.bodies.get(key, NOTHING), is_sent=True, is_whole=True)
-        self._feed.decide(row, what, None, lambda: self._done(key, entry))
+        self._feed.decide(row, what, None, lambda: self._done(key, entry), command)
 
     def look(self) -> None:
         """What waits, or a body, is another one now."""
@@ -170,14 +179,14 @@ class ReviewDecisions:
         if row is None or not entry.waiting:
             del self._of[key]
             if row and entry.then:
-                file, seen, what = entry.then
+                file, seen, what, command = entry.then
                 if seen is None or _is_part(entry.body, seen):
-                    self._send_file(row, key, what)
+                    self._send_file(row, key, what, command)
                 else:
                     self._refused(file)
             return
-        what = entry.waiting[0].what
-        count = next((at for at, each in enumerate(entry.waiting) if each.what != what), len(entry.waiting))
+        what, press = entry.waiting[0].what, entry.waiting[0].press
+        count = next((at for at, each in enumerate(entry.waiting) if each.press != press), len(entry.waiting))
         entry.sent, entry.waiting = entry.waiting[:count], entry.waiting[count:]
         entry.is_sent = True
         chosen = sorted({each.change: each.lines for each in entry.sent}.items())
@@ -233,8 +242,8 @@ def _is_part(body: Body, seen: Body) -> bool:
 def _moved(decided: Sequence[_Decided], before: Body, after: Body, places: Mapping[int, int]) -> list[_Decided]:
     """What was decided of one body, in another one."""
     found: list[_Decided] = []
-    for what, change, lines in decided:
+    for what, change, lines, press in decided:
         if (place := places.get(change)) is not None:
             by = after.changes[place][2] - before.changes[change][2]
-            found.append(_Decided(what, place, (lines[0] + by, lines[1] + by) if lines else None))
+            found.append(_Decided(what, place, (lines[0] + by, lines[1] + by) if lines else None, press))
     return found

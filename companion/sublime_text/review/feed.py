@@ -209,10 +209,15 @@ class ReviewFeed:
         return companion.changes.bodies(WindowId(self.window.id()), root, paths)
 
     def decide(
-        self, row: ChangeRow, what: Decision, found: Sequence[Chosen] | None, done: Callable[[], object]
+        self,
+        row: ChangeRow,
+        what: Decision,
+        found: Sequence[Chosen] | None,
+        done: Callable[[], object],
+        command: float = 0.0,
     ) -> None:
         """Keep or undo some changes of a file, or with None all of it: see `decisions.decide`."""
-        decide(self._ask, self.window, row, what, found, done)
+        decide(self._ask, self.window, row, what, found, done, command)
 
     def _read_proposal(self, file: ListedFile, diff: DiffView) -> None:
         old, new = diff.review.original, diff.text() or ""

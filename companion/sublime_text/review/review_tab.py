@@ -676,7 +676,8 @@ class ReviewTab:
         elif len(written) < len(files) and what == "undo":
             self._say(ONE_BY_ONE)
         shown = {block.key: block.body for block in self._blocks}
-        decided = [self._decisions.decide_file(file, shown.get(file.key), what) for file in written]
+        command = time.time()
+        decided = [self._decisions.decide_file(file, shown.get(file.key), what, command) for file in written]
         if any(decided) or (files and not written and what == "keep"):
             self._after("file")
 

@@ -162,7 +162,12 @@ class SinceFeed(ReviewFeed):
         return companion.since.bodies(WindowId(self.window.id()), self.point, paths)
 
     def decide(
-        self, row: ChangeRow, what: Decision, found: Sequence[Chosen] | None, done: Callable[[], object]
+        self,
+        row: ChangeRow,
+        what: Decision,
+        found: Sequence[Chosen] | None,
+        done: Callable[[], object],
+        command: float = 0.0,
     ) -> None:
         """Undo changes of a file: what differs then is known when it is `done`. Nothing waits to be kept."""
         if what == "keep":

@@ -253,6 +253,101 @@ async def test_the_last_decision_of_any_kind_comes_first(work: Work):
     await work.until(lambda: not work.rounds.listing(WINDOW).can_take_back)
 
 
+@pytest.fixture
+def other(work: Work, tmp_path: Path) -> Path:
+    """Another folder of the window."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "c.py").write_text(LINES)
+    work.folders.append(str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("what", ["keep", "undo"])
+async def test_what_one_command_has_decided_in_two_folders_is_taken_back_at_once(work: Work, other: Path, what: str):
+    await work.begun()
+    (work.path / "b.py").write_text("agent\n")
+    await work.until(lambda: set(work.rows) == {"b.py"})
+    work.decisions.keep_file(WINDOW, work.rows["b.py"])
+    await work.until(lambda: not work.rows)
+    for path in (work.path / "a.py", other / "c.py"):
+        path.write_text(AGENTS)
+    await work.until(lambda: len(work.rows) == 2)
+    (work.decisions.keep_all if what == "keep" else work.decisions.undo_all)(WINDOW)
+    await work.until(lambda: not work.rows)
+    await settled(work)
+    assert work.editor.offered == ([] if what == "keep" else ["Undone: 2 files"])
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: set(work.rows) == {"a.py", "c.py"})
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: set(work.rows) == {"a.py", "b.py", "c.py"})
+
+
+async def test_what_has_changed_since_in_one_of_two_folders_is_named_and_the_other_one_comes_back(
+    work: Work, other: Path
+):
+    await work.begun()
+    for path in (work.path / "a.py", other / "c.py"):
+        path.write_text(AGENTS)
+    await work.until(lambda: len(work.rows) == 2)
+    work.decisions.undo_all(WINDOW)
+    await work.until(lambda: not work.rows)
+    await settled(work)
+    (other / "c.py").write_text("the next one\n")
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: ("Not brought back: c.py has changed since.", WINDOW) in work.editor.mentioned)
+    assert (work.path / "a.py").read_text() == AGENTS
+    assert (other / "c.py").read_text() == "the next one\n"
+
+
+@pytest.mark.parametrize("what", ["keep", "undo"])
+async def test_several_changes_that_were_decided_at_once_are_taken_back_at_once(work: Work, what: str):
+    await work.begun()
+    folder = work.known.folders[work.folders[0]]
+    (work.path / "a.py").write_text(AGENTS.replace("line 28\n", "last\n"))
+    await work.until(lambda: "a.py" in work.rows)
+    decide = work.decisions.keep_changes if what == "keep" else work.decisions.undo_changes
+
+    async def keys() -> list[str]:
+        found = await folder.file("a.py")
+        assert found
+        return [change[4] for change in found.changes]
+
+    await decide(WINDOW, work.rows["a.py"], [((await keys())[0], None)])
+    await decide(WINDOW, work.rows["a.py"], [(key, None) for key in await keys()])
+    await work.until(lambda: not work.rows)
+    for left in (2, 3):
+        work.decisions.take_back(WINDOW)
+        await work.until(lambda left=left: work.rows and work.rows["a.py"].changes == left)
+        await settled(work)
+
+
+async def test_files_that_were_decided_by_one_command_are_taken_back_at_once(work: Work):
+    await work.begun()
+    for name in ("a.py", "b.py", "c.py"):
+        (work.path / name).write_text(AGENTS)
+    await work.until(lambda: len(work.rows) == 3)
+    rows = work.rows
+    work.decisions.keep_file(WINDOW, rows["c.py"])
+    work.decisions.keep_file(WINDOW, rows["a.py"], 5.0)
+    work.decisions.undo_file(WINDOW, rows["b.py"], 5.0)
+    await work.until(lambda: not work.rows)
+    await settled(work)
+    folder = work.known.folders[work.folders[0]]
+    found = read_state(folder.round.store.path, folder.root)
+    assert found
+    assert [each.command for each in found.decided] == [0.0, 5.0, 5.0]
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: len(work.rows) == 3)
+
+
+async def settled(work: Work) -> None:
+    """Nothing is decided any more."""
+    await work.until(lambda: not any(each.lock.locked() for each in work.known.folders.values()))
+
+
 async def test_a_save_does_not_stand_before_a_keep(work: Work):
     await work.begun()
     (work.path / "a.py").write_text(AGENTS)
