@@ -551,7 +551,8 @@ class RoundUndo:
             moved = {old: new for new, old in self._state.renamed().items()}  # by an agent, since the decision
             for path in back:
                 then, now = operation.known.get(path, FileState()), self._state.of(path)
-                self._state.know(path, agents=agents[path] or then.agents, is_created=then.is_created or now.is_created)
+                both = tuple(dict.fromkeys((*then.agents, *agents[path])))
+                self._state.know(path, agents=both, is_created=then.is_created or now.is_created)
                 if then.origin:
                     self._state.know(moved.get(path, path), origin=then.origin, is_parted=then.is_parted)
             if operation.is_edited and not rest:

@@ -55,6 +55,14 @@ def test_everything_that_was_kept_waits_again_whoever_has_written_it(folder: Fol
     assert not (folder.path / "new.py").exists()
 
 
+def test_all_agents_that_have_written_a_file_are_named_once_its_keep_is_taken_back(folder: Folder):
+    folder.keep_all()
+    folder.write("a.py", AGENTS.replace("line 28\n", "other\n"))
+    folder.look("Other")
+    folder.redo()
+    assert folder.round.rows()[0].agents == (AGENT, "Other")
+
+
 def test_what_the_person_has_saved_since_a_keep_stays_theirs(folder: Folder):
     folder.keep_all()
     folder.edit("a.py", AGENTS, mine := AGENTS.replace("line 9\n", "mine\n").replace("agent\n", "agent and me\n"))
