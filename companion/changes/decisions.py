@@ -100,7 +100,7 @@ class Decisions:
         """
 
         async def keep(folder: Folder, path: str) -> None:
-            await folder.call(folder.round.keep_file, path, row.after)
+            await folder.call(folder.round.keep_file, path, row)
 
         return self._decide(window, row, "kept", keep, command)
 
@@ -127,7 +127,7 @@ class Decisions:
 
         async def undo(folder: Folder, path: str) -> None:
             if not await self._puts_off(window, folder, {path: ()}):
-                await self._undo(window, folder, path)
+                await self._undo(window, folder, path, row=row)
 
         return self._decide(window, row, "undone", undo, command)
 
@@ -212,10 +212,20 @@ class Decisions:
             except OSError as error:
                 self._roots.editor.messenger.say(sentence(error), window)
 
-    async def _undo(self, window: WindowId, folder: Folder, path: str, key: str = "", lines: Lines = None) -> None:
+    async def _undo(
+        self,
+        window: WindowId,
+        folder: Folder,
+        path: str,
+        key: str = "",
+        lines: Lines = None,
+        row: ChangeRow | None = None,
+    ) -> None:
+        """Undo a file, if it still is as its row said, or a change of it."""
         if not self._roots.sees(window)(folder.full_path(path)):
             raise WriteRefusedError(f"{path} is excluded by the setting “context_exclude” of this window")
         await folder.call(folder.look)
+        await folder.call(folder.round.wanted, path, row)
         outcome = await folder.undo_file(window, path, key, lines)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
 

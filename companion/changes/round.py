@@ -28,7 +28,7 @@ from ..snapshots.store import DamagedError, Store
 from .hunks import Hunk, Hunks, Pieces, by_key, differences, followed, is_among
 from .lines import Weave
 from .recent import CLOCK, RecentLooks, Sighting
-from .rows import ChangeRow, Rows, identified, is_comparable, is_text, known_lines
+from .rows import ChangeRow, Rows, is_as_listed, is_comparable, is_text, known_lines
 from .state import (
     EMPTY,
     Checkpoint,
@@ -775,9 +775,9 @@ class Round:
         operation.window, operation.command = self.deciding, self.command
         return operation
 
-    def keep_file(self, path: str, after: str = "") -> None:
-        """Take a file over into the baseline; `after` is that of its row, if the person has seen one."""
-        found = self.wanted(path, after)
+    def keep_file(self, path: str, row: ChangeRow | None = None) -> None:
+        """Take a file over into the baseline, if it still is as its row said."""
+        found = self.wanted(path, row)
         self._keep({each: self.objects.entry(self.state.now, each) for each in found.paths}, found.paths)
 
     def keep_change(self, path: str, key: str, lines: Lines = None) -> None:
@@ -922,12 +922,15 @@ class Round:
         self.save()
         self.prune()
 
-    def wanted(self, path: str, after: str = "") -> Difference:
-        """How a file differs from the baseline. Raises WriteRefusedError if not, or not as its row said."""
+    def wanted(self, path: str, row: ChangeRow | None = None) -> Difference:
+        """How a file differs from the baseline.
+
+        Raises WriteRefusedError if it doesn't, or not as its row said, but for what the person has saved since.
+        """
         found = self.find(path)
         if found is None:
             raise WriteRefusedError(f"nothing of {path} waits for a review")
-        if after and after != identified(found.after):
+        if row and not is_as_listed(found, row, self.state.saves):
             raise WriteRefusedError(f"{path} has changed since")
         return found
 

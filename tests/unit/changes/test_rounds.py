@@ -491,3 +491,30 @@ async def test_where_all_of_it_has_changed_since_that_is_said(work: Work, is_in_
     await work.until(lambda: work.editor.said == [(said, WINDOW)] * 2)
     assert (work.path / "one.py").exists()
     assert work.rows["one.py"].going is None
+
+
+async def test_a_file_is_not_undone_if_an_agent_has_written_on_since_it_was_listed(work: Work):
+    await work.begun()
+    (work.path / "new.py").write_text("one\n")
+    await work.until(lambda: "new.py" in work.rows)
+    row = work.rows["new.py"]
+    (work.path / "new.py").write_text(text := "one\n" + "never listed\n" * 50)
+    work.decisions.undo_file(WINDOW, row)
+    await work.until(lambda: any("new.py has changed since" in said for said, _ in work.editor.said))
+    assert (work.path / "new.py").read_text() == text
+    await work.until(lambda: work.rows["new.py"].inserted == 51)
+    work.decisions.undo_file(WINDOW, work.rows["new.py"])
+    await work.until(lambda: not (work.path / "new.py").exists())
+
+
+@pytest.mark.parametrize("what", ["keep", "undo"])
+async def test_a_file_is_decided_as_it_was_listed_if_only_the_person_has_saved_it_since(work: Work, what: str):
+    await work.begun()
+    (work.path / "a.py").write_text(text := LINES.replace("line 3\n", "agent\n"))
+    await work.until(lambda: "a.py" in work.rows)
+    row = work.rows["a.py"]
+    (work.path / "a.py").write_text(mine := text.replace("line 20\n", "mine\n"))
+    work.rounds.saved(str(work.path / "a.py"), SavedText(text, mine))
+    (work.decisions.keep_file if what == "keep" else work.decisions.undo_file)(WINDOW, row)
+    await work.until(lambda: not work.rows)
+    assert (work.path / "a.py").read_text() == (mine if what == "keep" else LINES.replace("line 20\n", "mine\n"))
