@@ -19,7 +19,7 @@ from typing import Any
 
 from companion.changes import folder as changes_folder
 from companion.changes.round import Seen
-from companion.exclusion import Told
+from companion.exclusion import Sharing
 from tests.unit.changes.folders import Folder, git
 from tests.unit.changes.work import WINDOW, Work
 
@@ -39,7 +39,7 @@ class Project(Folder):
 
     def excluded(self, paths: Sequence[str]) -> set[str]:
         """Those of some paths that are never read."""
-        told, root = Told(), str(self.path)
+        told, root = Sharing(), str(self.path)
         return {path for path in told.suspects(root, paths) if told.leaves_out(os.path.join(root, path), [root])}
 
 
@@ -85,13 +85,13 @@ def first(base: Path, project: Folder) -> dict[str, float]:
     return ratios | {"changes.store_ratio": own / whole}
 
 
-def look(project: Folder) -> dict[str, float]:
-    """A look where nothing has changed, beside `git status`."""
+def scan(project: Folder) -> dict[str, float]:
+    """A scan where nothing has changed, beside `git status`."""
     status = ["git", "status", "--porcelain"]
     run = lambda: subprocess.run(status, cwd=project.path, check=True, capture_output=True)  # noqa: E731
-    pairs = [(timed(project.look), timed(run)) for _ in range(TRIES)]
+    pairs = [(timed(project.scan), timed(run)) for _ in range(TRIES)]
     looked, asked = median(one for one, _ in pairs), median(other for _, other in pairs)
-    return {"changes.look_ratio": looked / asked}
+    return {"changes.scan_ratio": looked / asked}
 
 
 def deciding(base: Path, project: Path) -> dict[str, float]:
@@ -132,7 +132,7 @@ def deciding(base: Path, project: Path) -> dict[str, float]:
             for path in paths[:TRIES]:
                 write(path)
                 name = path.relative_to(project).as_posix()
-                work.rounds.look(WINDOW)
+                work.rounds.scan(WINDOW)
                 await until(lambda: name in work.rows)  # noqa: B023 - in the same turn
                 work.decisions.keep_file(WINDOW, work.rows[name])
                 kept.append(await until(lambda: name not in work.rows))  # noqa: B023
@@ -151,13 +151,13 @@ def _write_on(write: Callable[[Path], object], paths: Sequence[Path], is_over: t
 
 
 def working(base: Path, project: Path) -> dict[str, float]:
-    """What the copies take of a core, and then the looks while an agent writes a file twice in a second."""
-    looks: list[float] = []
-    look = changes_folder.Folder.look
+    """What the copies take of a core, and then the scans while an agent writes a file twice in a second."""
+    scans: list[float] = []
+    scan = changes_folder.Folder.scan
 
     def counted(folder: changes_folder.Folder, *args: Any, **more: Any) -> Seen:
-        looks.append(time.perf_counter())
-        return look(folder, *args, **more)
+        scans.append(time.perf_counter())
+        return scan(folder, *args, **more)
 
     async def work() -> dict[str, float]:
         async with Work(base / "stores", [str(project)]) as work:
@@ -167,7 +167,7 @@ def working(base: Path, project: Path) -> dict[str, float]:
             while folder.left_to_copy:  # noqa: ASYNC110 - nothing tells of it
                 await asyncio.sleep(0.1)
             copying = (sum(os.times()[:4]) - before) / (time.perf_counter() - began)
-            looks.clear()
+            scans.clear()
             before, began = sum(os.times()[:4]), time.perf_counter()
             while time.perf_counter() - began < WORKING:
                 (project / "d0" / "e0" / "f0.txt").write_text(f"{time.perf_counter()}\n", "utf-8")
@@ -175,14 +175,14 @@ def working(base: Path, project: Path) -> dict[str, float]:
             working = (sum(os.times()[:4]) - before) / (time.perf_counter() - began)
             return {"changes.copying_core_percent": 100 * copying, "changes.core_percent": 100 * working}
 
-    changes_folder.Folder.look = counted  # type: ignore[method-assign]
+    changes_folder.Folder.scan = counted  # type: ignore[method-assign]
     try:
         used = asyncio.run(work())
     finally:
-        changes_folder.Folder.look = look  # type: ignore[method-assign]
-    pauses = [later - earlier for earlier, later in pairwise(looks)]
+        changes_folder.Folder.scan = scan  # type: ignore[method-assign]
+    pauses = [later - earlier for earlier, later in pairwise(scans)]
     if not pauses:
-        raise RuntimeError("nobody has looked")
+        raise RuntimeError("nobody has scanned")
     return used | {"changes.pause_s": min(pauses)}
 
 
@@ -192,5 +192,5 @@ def figures() -> dict[str, float]:
         base = Path(folder)
         project = Project(base)
         make(project.path)
-        found = first(base, project) | look(project) | deciding(base, project.path)
+        found = first(base, project) | scan(project) | deciding(base, project.path)
         return found | working(base, project.path)

@@ -215,12 +215,12 @@ def conversation(turns: int) -> Conversation:
 def frame(turns: int) -> float:
     """The median ms of a frame for a piece of an answer after that many turns."""
     made, transcript, took = conversation(turns), Transcript(), list[float]()
-    transcript.update(made.look_at_all(), Locality())
+    transcript.update(made.whole_snapshot(), Locality())
     update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "word "}}
     for _ in range(FRAMES):
         made.apply(decode({"type": "session_update", "promptId": "last", "data": {"update": update}}))
         begun = time.perf_counter()
-        transcript.update(made.look(), Locality())
+        transcript.update(made.snapshot(), Locality())
         took.append((time.perf_counter() - begun) * 1000)
     return statistics.median(took)
 

@@ -8,7 +8,7 @@ LIMITS: Mapping[str, float] = {
     # Snapshots of 50,000 files, beside `git add -A` of a clone and `git status`
     "changes.begin_ratio": 1.2,
     "changes.copies_ratio": 1.5,
-    "changes.look_ratio": 1,
+    "changes.scan_ratio": 1,
     "changes.store_ratio": 1.2,
     # 3,000 files: the first and the last
     "changes.undo_first_s": 0.3,

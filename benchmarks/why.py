@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from companion.exclusion import Told
+from companion.exclusion import Sharing
 from companion.platforms import files
 from companion.provenance.log import SIZE, LoggedCall, LoggedTurn, ProvenanceLog, Run, hash_of
 from companion.provenance.why import reasons
@@ -62,7 +62,7 @@ def figures() -> dict[str, float]:
         text = "\n".join(lines)
         (path := folder / "a.py").write_text(text, encoding="utf-8")
         log = logged(folder, str(root / "stores"), [hash_of(line) for line in lines])
-        told = Told(folders=(str(folder),))
+        told = Sharing(folders=(str(folder),))
         first, again, bare = [list[float]() for _ in range(3)]
         for _ in range(TRIES):
             known = ProvenanceLog(str(root / "stores"))

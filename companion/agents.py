@@ -69,7 +69,7 @@ class InstalledAgent:
     folder: str = ""
     """What was unpacked for it; empty for a package, which its runner fetches."""
 
-    def leave(self) -> dict[str, Any]:
+    def to_plain(self) -> dict[str, Any]:
         """As plain data, for `read_installed`."""
         agent = self.agent
         return {

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from . import leftovers
-from .backends.port import OfferedServer
+from .backends.workplace import OfferedServer
 from .background import LoopTasks
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds
@@ -23,7 +23,7 @@ from .clis.discovery import EnvironmentVariables
 from .clis.families import CliFamily
 from .clis.shell import Command
 from .editor import Editor
-from .exclusion import Told
+from .exclusion import Sharing
 from .handover import Inheritance
 from .ids import ChatId, ViewId, WindowId
 from .platforms.open_folders import OPEN_FOLDERS
@@ -36,8 +36,8 @@ from .registry.registry import AgentRegistry
 from .review.review import Review
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
-from .server.port import ElsewhereOffer, ElsewhereState, ServedWindow
 from .server.window import WindowServer
+from .server.window_screen import ElsewhereOffer, ElsewhereState, ServedWindow
 from .settings import DaemonSettings, ReadTranscripts, Settings
 from .status import overview
 from .status.facts import Facts
@@ -72,7 +72,7 @@ class Companion:
         self.changes = Rounds(editor, self, self.reviews, self._background)
         self.decisions = Decisions(self.changes.roots, self.reviews)
         self.provenance = Provenance(
-            self.changes, self.told_of, self._background, editor.messenger, self.reviews.explain
+            self.changes, self.sharing_of, self._background, editor.messenger, self.reviews.explain
         )
         self.since = SinceReviews(self.changes.roots, self.changes.begun, self._written_by_agents)
         self.chats = Chats(editor, self.reviews, self, self.changes, self.provenance)
@@ -116,9 +116,9 @@ class Companion:
                 self.reviews.inherit(left, server.owner_of)
                 self.changes.roots.publish(number)
 
-    def take_up_reviews(self) -> None:
+    def resume_reviews(self) -> None:
         """Show the inherited reviews in the views that they have had before."""
-        self._background(self.reviews.take_up())
+        self._background(self.reviews.resume())
 
     def begin_telling(self) -> None:
         """The settings are known, so that the CLIs may be told of the files that they allow."""
@@ -133,9 +133,9 @@ class Companion:
         server = self._windows.get(window)
         return server.endpoint.folders if server else ()
 
-    def told_of(self, window: WindowId) -> Told:
+    def sharing_of(self, window: WindowId) -> Sharing:
         """What may be told of the files of a window."""
-        return replace(self.settings_of(window).told, folders=self.folders_of(window))
+        return replace(self.settings_of(window).sharing, folders=self.folders_of(window))
 
     def settings_of(self, window: WindowId) -> Settings:
         """The settings of a window."""
@@ -177,10 +177,10 @@ class Companion:
         await self._close_all(FLUSH)
         await ending
 
-    async def hand_over(self, leave: Callable[[dict[WindowId, Inheritance]], object]) -> None:
+    async def hand_over(self, give: Callable[[dict[WindowId, Inheritance]], object]) -> None:
         """Notify the CLIs, and let the next instance continue with everything, open diffs included.
 
-        `leave` gets what that needs, by window, as soon as the requests of now are answered. What takes longer, such
+        `give` gets what that needs, by window, as soon as the requests of now are answered. What takes longer, such
         as a CLI that is suspended and reads nothing, is waited for afterwards and holds nobody up.
         """
         self.reviews.leaving()
@@ -190,9 +190,9 @@ class Companion:
         chats = await ending
         # A CLI asks for another stream when one has ended, so this comes last.
         await asyncio.gather(*(window.end_streams(PAUSE) for window in self._windows.values()))
-        left = {number: window.leave() for number, window in self._windows.items()}
+        left = {number: window.hand_over() for number, window in self._windows.items()}
         # In the same turn of the loop: what is accepted now is said by the next instance.
-        for number, reviews in self.reviews.leave().items():
+        for number, reviews in self.reviews.hand_over().items():
             if number in left:
                 left[number].reviews.extend(reviews)
         for number, chat in chats.items():
@@ -200,7 +200,7 @@ class Companion:
                 left[number].chat.update(chat)
             else:
                 await asyncio.to_thread(self.chats.end_inherited, chat)
-        leave(left)
+        give(left)
         await self._close_all(LINGER)
 
     async def _withdraw(self, *, goes_on: bool = False) -> None:
@@ -284,7 +284,7 @@ class Companion:
             # If a CLI finds the files of several editors, it takes the newest.
             server.touch()
         elif server:
-            self.changes.look(window)
+            self.changes.scan(window)
             self._front = window
             self._windows[window] = self._windows.pop(window)
             for number, one in self._windows.items():
@@ -472,7 +472,7 @@ class Companion:
                 _guarded(server.heal)
                 _guarded(server.watch)
             _guarded(self._read_transcripts)
-            self._background(self.reviews.look())
+            self._background(self.reviews.check_disk())
             await asyncio.sleep(TICK)
 
 

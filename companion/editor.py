@@ -1,4 +1,4 @@
-"""The port: what the companion needs from an editor. Each room's `port.py` says what that room needs.
+"""The port: what the companion needs from an editor. Each room says in a file of its own what it needs.
 
 An editor hands over the objects that show something. Their methods are called on the companion thread, and move the
 call to the editor's own thread themselves. This module is imported before the libraries, so it uses the standard
@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from .changes.port import ChangeScreen
-from .chats.port import ChatScreen
+from .changes.change_screen import ChangeScreen
+from .chats.chat_screen import ChatScreen
 from .ids import WindowId
 from .libraries.guard import Trouble
 from .review.changes import Count
-from .review.port import ReviewScreen
-from .server.port import WindowScreen
+from .review.review_screen import ReviewScreen
+from .server.window_screen import WindowScreen
 
 
 @dataclass(frozen=True, slots=True)

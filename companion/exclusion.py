@@ -45,7 +45,7 @@ _CLASS = re.compile(r"\[(?:!.|[^!])[^\]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Sharing:
     """What may be told of the files of one window."""
 
     level: Level = "all"

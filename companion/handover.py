@@ -92,7 +92,7 @@ class Inheritance:
     files: list[str] = field(default_factory=list[str])
     """The discovery files that stay."""
     reviews: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
-    """The reviews that are open, accepted and not written yet, or answered (`review.left_reviews`), in their order."""
+    """The reviews that are open, accepted and not written yet, or answered (`review.handed_over`), in their order."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def announce(leaver: threading.Thread | None = None, screen: dict[str, Any] | No
     return holder
 
 
-def leave(left: dict[WindowId, Inheritance], chores: Chores, holder: Holder | None = None) -> None:
+def hand_over(left: dict[WindowId, Inheritance], chores: Chores, holder: Holder | None = None) -> None:
     """Hand over the endpoints of these windows."""
     holder = holder or announce()
     listeners = [each for one in left.values() for each in (one.listener, one.local) if each]

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 from .actions import read_actions
 from .agents import PRESETS, AgentCommand, read_agents
-from .exclusion import DEFAULT_EXCLUDE, EVERYTHING, LEVELS, Level, Told, read_globs, shortened, stricter
+from .exclusion import DEFAULT_EXCLUDE, EVERYTHING, LEVELS, Level, Sharing, read_globs, shortened, stricter
 from .mcp_servers import McpServer, read_mcp_servers
 
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
@@ -89,9 +89,9 @@ class Settings:
     """Whether an answer tells the problems that a change of the same agent has made."""
 
     @property
-    def told(self) -> Told:
+    def sharing(self) -> Sharing:
         """What may be told of the files."""
-        return Told(self.context, self.context_exclude)
+        return Sharing(self.context, self.context_exclude)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from .libraries.guard import LibraryError
 from .platforms.open_folders import OPEN_FOLDERS
 from .platforms.reasons import no_port
 from .server.endpoint import Endpoint
-from .server.port import ServedWindow
+from .server.window_screen import ServedWindow
 from .settings import Settings
 from .status.facts import Stop
 
@@ -80,7 +80,7 @@ class CompanionThread:
         """The calls of before the start, in their order."""
         self._predecessor: Any = None
         self.is_reload = False
-        """Whether there was an instance before, which may have left open reviews: `take_up_reviews` follows."""
+        """Whether there was an instance before, which may have left open reviews: `resume_reviews` follows."""
         self.left_on_screen: dict[str, Any] = {}
         """What that instance has left on the editor's thread, as plain data."""
         self._holder: handover.Holder | None = None
@@ -185,7 +185,7 @@ class CompanionThread:
             self._variables.remove()
             # It has not been received if the stop came before this thread began.
             left = handover.receive(self._predecessor)
-            left |= {endpoint.window: endpoint.leave() for endpoint in self._endpoints}
+            left |= {endpoint.window: endpoint.hand_over() for endpoint in self._endpoints}
             for window, chat in self._chats.items():
                 if window in left:
                     left[window].chat.update(chat)
@@ -193,7 +193,7 @@ class CompanionThread:
                 if window in left:
                     left[window].reviews.extend(reviews)
             chores = replace(handover.NO_CHORES, abandon_reviews=self._editor.diffs.abandon_reviews)
-            handover.leave(left, chores, self._holder)
+            handover.hand_over(left, chores, self._holder)
             self._endpoints = []
         elif not self._is_left():
             self._close_endpoints()
@@ -208,7 +208,7 @@ class CompanionThread:
         """
         self._variables.remove()
         holder = handover.Holder()
-        handover.leave({one.window: one.leave() for one in self._endpoints}, handover.NO_CHORES, holder)
+        handover.hand_over({one.window: one.hand_over() for one in self._endpoints}, handover.NO_CHORES, holder)
         self._predecessor, self._endpoints = holder, []
 
     def _open_endpoints(self) -> None:
@@ -252,9 +252,9 @@ class CompanionThread:
     def _serve(self, make: Callable[..., Companion]) -> None:
         import asyncio  # noqa: PLC0415 - it takes longer than opening the endpoints may
 
-        def leave(left: dict[WindowId, handover.Inheritance]) -> None:
+        def give(left: dict[WindowId, handover.Inheritance]) -> None:
             chores = handover.Chores(companion.chats.end_inherited, self._editor.diffs.abandon_reviews)
-            handover.leave(left, chores, self._holder)
+            handover.hand_over(left, chores, self._holder)
 
         async def main() -> None:
             nonlocal companion
@@ -268,7 +268,7 @@ class CompanionThread:
             await companion.started()
             self._reviews = {}
             if self.is_reload:
-                companion.take_up_reviews()
+                companion.resume_reviews()
             chats, self._chats = self._chats, {}
             companion.inherit_chats(chats)
             with self._lock:
@@ -285,7 +285,7 @@ class CompanionThread:
             await stop.wait()
             with self._lock:
                 self._running = None
-            await (companion.hand_over(leave) if self._holder else companion.stop())
+            await (companion.hand_over(give) if self._holder else companion.stop())
 
         companion: Companion
         try:

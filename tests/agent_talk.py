@@ -17,13 +17,13 @@ import psutil
 from companion.agents import AgentCommand
 from companion.backends.acp.client import AcpAgent
 from companion.backends.agent import AgentSession
-from companion.backends.port import OfferedServer, Surroundings
+from companion.backends.workplace import OfferedServer, Surroundings
 from companion.clis.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
 from companion.conversation.forms import Form, Values
 from companion.conversation.snapshot import ChatNotice, Message, Permission, Tool, Turn
-from companion.exclusion import Told
+from companion.exclusion import Sharing
 from companion.ids import WindowId
 from companion.review.disk import Encodings, Stamp, stamp
 from companion.settings import DaemonSettings
@@ -153,8 +153,8 @@ class MemoryWindow:
         self.server = server
         self.surroundings = around
 
-    def told(self) -> Told:
-        return Told()
+    def sharing(self) -> Sharing:
+        return Sharing()
 
     def admit(self, agent: str) -> OfferedServer | None:
         return self.server.admit(agent) if self.server else None

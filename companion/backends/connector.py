@@ -26,7 +26,7 @@ from .daemon.errors import DisabledError
 from .daemon.locality import where
 from .daemon.private import CONNECTING, STOP_LIMIT, Daemon, PrivateDaemon, from_plain, stop_now
 from .daemon.private import end_leftovers as end_daemons_left
-from .port import Workplace
+from .workplace import Workplace
 
 if TYPE_CHECKING:
     from .acp.client import AcpAgent

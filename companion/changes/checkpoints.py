@@ -32,7 +32,7 @@ class Checkpoints:
         """What was changed in turns that are over, before the next one began: by the numbers and times of theirs."""
 
     def add(self, agent: str, words: str, turn: str = "", seen: Seen | None = None) -> int:
-        """Remember the folder as it was before something was `seen`, or as the last look has it.
+        """Remember the folder as it was before something was `seen`, or as the last scan has it.
 
         Returns the checkpoint's number.
         """
@@ -51,7 +51,7 @@ class Checkpoints:
     def begin_turn(self, agent: str, words: str, turn: str, sent: int) -> None:
         """Remember the folder as it was when a prompt was sent, at a time in nanoseconds of Unix time; 0 for now.
 
-        Call it after a look: an agent may have written its first file before that.
+        Call it after a scan: an agent may have written its first file before that.
         """
         state = self._round.state
         self._round.note_empty(self._round.store.index.empty())

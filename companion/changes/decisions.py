@@ -11,8 +11,8 @@ from typing import Any
 from ..ids import WindowId
 from ..messages import sentence
 from ..review.changes import counted
-from ..review.port import QuestionClosedError
 from ..review.review import Answered, Review
+from ..review.review_screen import QuestionClosedError
 from ..review.reviews import Reviews
 from ..snapshots.entries import Difference
 from ..snapshots.files import WriteRefusedError
@@ -159,7 +159,7 @@ class Decisions:
             if any(row.going for row in folder.rows):  # most turns end with nothing to undo
                 await self._done(window, folder, self._go(window, folder, undone), "undone")
 
-        await self._roots.heard()
+        await self._roots.events_noted()
         await self._roots.in_each(window, go)
         self._offer_take_back(window, undone)
 
@@ -224,7 +224,7 @@ class Decisions:
         """Undo a file, if it still is as its row said, or a change of it."""
         if not self._roots.sees(window)(folder.full_path(path)):
             raise WriteRefusedError(f"{path} is excluded by the setting “context_exclude” of this window")
-        await folder.call(folder.look)
+        await folder.call(folder.scan)
         await folder.call(folder.round.wanted, path, row)
         outcome = await folder.undo_file(window, path, key, lines)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
@@ -275,7 +275,7 @@ class Decisions:
         self._roots.background(undo_each())
 
     async def _undo_all(self, window: WindowId, folder: Folder, choose: Choice, undone: list[int]) -> None:
-        await folder.call(folder.look)
+        await folder.call(folder.scan)
         paths = [row.path for row in folder.rows]
         outcome = await folder.undo_all(window, choose)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
@@ -302,7 +302,7 @@ class Decisions:
                 pass
 
     async def _take_back(self, window: WindowId) -> bool:
-        await self._roots.heard()
+        await self._roots.events_noted()
         sees = self._roots.sees(window)
         async with self._roots.arranging:
             found = [
@@ -399,7 +399,7 @@ class Decisions:
         find: Callable[[], Folder | None],
         decide: Callable[[Folder], Coroutine[Any, Any, object]],
     ) -> None:
-        await self._roots.heard()
+        await self._roots.events_noted()
         async with self._roots.holding(find) as folder:
             if folder is None:
                 self._roots.editor.messenger.mention("There is nothing to review.", window)
@@ -416,7 +416,7 @@ class Decisions:
         async def decide(folder: Folder) -> None:
             await self._done(window, folder, action(folder), outcome, command=command)
 
-        await self._roots.heard()
+        await self._roots.events_noted()
         await self._roots.in_each(window, decide)
 
     @staticmethod
@@ -459,7 +459,7 @@ class Decisions:
         )
 
     async def _restore(self, window: WindowId, folder: Folder, number: int) -> None:
-        await folder.call(folder.look)
+        await folder.call(folder.scan)
         found = await folder.call(_back_to, folder, number)
         sees = folder.below(self._roots.sees(window))
         outcome = await folder.restore(window, number, sees)

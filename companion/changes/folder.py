@@ -17,18 +17,18 @@ from ..platforms.reasons import reason_of
 from ..review.changes import counted
 from ..review.disk import Encodings, decoded
 from ..review.document import NOTHING, Body, body_of
-from ..review.port import UnsavedTextError
+from ..review.review_screen import UnsavedTextError
 from ..review.source_text import SourceText
 from ..snapshots.entries import LINK, Difference, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
 from ..snapshots.git import Git, GitMissingError, GitStoppedError, program
 from ..snapshots.store import DamagedError, Store
 from . import moving, places
+from .change_screen import ChangeScreen, FileChanges, FileTurn
 from .checkpoints import Checkpoints
 from .hunks import Hunks, located
 from .journal import Intent, Journal
 from .moving import Moved
-from .port import ChangeScreen, FileChanges, FileTurn
 from .round import Round, Seen, WrittenTurn
 from .rows import ChangeRow, is_as_listed
 from .saves import Overwritten, Saves
@@ -106,7 +106,7 @@ class FolderOwner(Protocol):
         ...
 
     def take(self, folder: Folder, seen: Seen) -> None:
-        """Take on what a look at a folder has found, whoever has asked for it."""
+        """Take on what a scan of a folder has found, whoever has asked for it."""
         ...
 
 
@@ -124,19 +124,19 @@ class Folder:
         """Whether it is a repository below another root."""
         self.rows: list[ChangeRow] = []
         self._costs = (0.0, 0.0)
-        """Seconds that the last two looks took."""
+        """Seconds that the last two scans took."""
         self.trouble = ""
-        """A sentence on why the last look failed, and what to do about it; empty if it has not."""
-        self.looked_at = time.monotonic()
-        """When a look ended last, by the monotonic clock, or the folder came, or a question was answered."""
+        """A sentence on why the last scan failed, and what to do about it; empty if it has not."""
+        self.scanned_at = time.monotonic()
+        """When a scan ended last, by the monotonic clock, or the folder came, or a question was answered."""
         self.is_asking = False
         """Whether the person is asked something while the lock is held."""
-        self.has_looked = False
-        """Whether a look of this instance has ended."""
+        self.has_scanned = False
+        """Whether a scan of this instance has ended."""
         self.lock = asyncio.Lock()
-        """Held by whoever changes something, from the plan to the look afterwards."""
+        """Held by whoever changes something, from the plan to the scan afterwards."""
         self.by_git: list[tuple[Seen, str]] = []
-        """Looks that have found what git has changed, perhaps as the person used it, each with what was said of it."""
+        """Scans that have found what git has changed, perhaps as the person used it, each with what was said of it."""
         self._editor = editor
         self._owner = owner
         self._by_quiet = ""
@@ -147,7 +147,7 @@ class Folder:
         self._parts: _RoundParts | None = None
         self._changed_at = 0.0
         self._resumed: tuple[str, ...] = ()
-        """Who was at work when the instance before this one looked last."""
+        """Who was at work when the instance before this one scanned last."""
         self._is_closed = False
         self._is_copying = False
 
@@ -175,7 +175,7 @@ class Folder:
             raise
 
     def _taken(self) -> list[Seen]:
-        """What the looks of a call have found, for the owner: it comes before the caller goes on."""
+        """What the scans of a call have found, for the owner: it comes before the caller goes on."""
         found = self._parts.round.take() if self._parts and not self._is_closed else []
         try:
             for seen in found:
@@ -185,7 +185,7 @@ class Folder:
             if found:
                 self.refresh()
         except OSError as error:
-            logger.warning("Can't list what a look at %s has found: %s", self.root, error)
+            logger.warning("Can't list what a scan of %s has found: %s", self.root, error)
         return found
 
     @property
@@ -229,7 +229,7 @@ class Folder:
 
     @property
     def waits(self) -> bool:
-        """Whether an agent has changed something that nobody has reviewed, by the last look."""
+        """Whether an agent has changed something that nobody has reviewed, by the last scan."""
         return any(row.agents for row in self.rows)
 
     def open(self) -> str:
@@ -279,20 +279,20 @@ class Folder:
         `anew` takes everything as reviewed. Returns the files that were written while the baseline was made.
         """
         if self.round.is_open and not anew:
-            self.look(at_work or self._resumed)
+            self.scan(at_work or self._resumed)
             self._resumed = ()
             if (rows := self.round.rows()) and not any(row.agents for row in rows):
                 self.round.follow_all()
             self.refresh()
             return []
         during = self.round.begin(may_be_large=may_be_large)
-        self.looked_at, self.has_looked, self.trouble = time.monotonic(), True, ""
+        self.scanned_at, self.has_scanned, self.trouble = time.monotonic(), True, ""
         self.refresh()
         return during
 
-    def take_up(self) -> bool:
-        """Look at what the editor before this one has left. On the worker thread. Returns whether something waits."""
-        self.look(self._resumed)
+    def resume(self) -> bool:
+        """Scan what the editor before this one has left. On the worker thread. Returns whether something waits."""
+        self.scan(self._resumed)
         self._resumed = ()
         self.refresh()
         return self.waits
@@ -305,36 +305,36 @@ class Folder:
         nested = [os.path.normcase(self.full_path(path)) for path in self.round.state.nested]
         if places.is_in(root, nested):
             return None
-        self.look(self._resumed or tuple(self.round.state.working))
+        self.scan(self._resumed or tuple(self.round.state.working))
         return moving.handed_over(self.round, root)
 
     def take_over(self, moved: Moved) -> None:
         """Have what is known in another root known here. On the worker thread."""
         if self.round.is_open:
-            self.look(self._resumed or tuple(self.round.state.working))
+            self.scan(self._resumed or tuple(self.round.state.working))
         else:
             self.round.begin()
         moving.take_over(self.round, moved)
         self.refresh()
 
-    def look(self, at_work: Sequence[str] | None = None, turn: WrittenTurn | None = None) -> Seen:
-        """Look at the folder, on the worker thread.
+    def scan(self, at_work: Sequence[str] | None = None, turn: WrittenTurn | None = None) -> Seen:
+        """Scan the folder, on the worker thread.
 
         `at_work` are those who may have written, None for those of now, and that of a `turn`.
         """
         started = time.perf_counter()
         try:
-            seen = self.round.look(at_work, turn=turn)
+            seen = self.round.scan(at_work, turn=turn)
         except OSError as error:
             self.failed(error)
             raise
         self._costs = self._costs[1], time.perf_counter() - started
-        self.looked_at, self.has_looked, self.trouble = time.monotonic(), True, ""
+        self.scanned_at, self.has_scanned, self.trouble = time.monotonic(), True, ""
         return seen
 
     @property
     def cost(self) -> float:
-        """Seconds that a look takes, if it isn't one in which much is copied that was written at once."""
+        """Seconds that a scan takes, if it isn't one in which much is copied that was written at once."""
         return min(self._costs)
 
     async def copy(self) -> None:
@@ -354,7 +354,7 @@ class Folder:
         if self.has_round:
             self.round.complete()
             if not self.round.store.copies.more(COPYING):
-                with contextlib.suppress(OSError):  # the next look tries it again
+                with contextlib.suppress(OSError):  # the next scan tries it again
                     self.round.prune()
 
     @property
@@ -380,12 +380,12 @@ class Folder:
                 self._parts.round.deciding, self._parts.round.command = 0, 0.0
 
     async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
-        """Ask the person with the lock held. No look that waits for the answer is late."""
+        """Ask the person with the lock held. No scan that waits for the answer is late."""
         self.is_asking = True
         try:
             return await self._editor.questions.confirm(window, question, yes, no)
         finally:
-            self.is_asking, self.looked_at = False, time.monotonic()
+            self.is_asking, self.scanned_at = False, time.monotonic()
 
     def take_dropped(self) -> int:
         """How many checkpoints had to go since the last call because the store had too much in it."""
@@ -395,7 +395,7 @@ class Folder:
         return dropped
 
     def failed(self, error: OSError) -> None:
-        """A look or a beginning has failed. On the worker thread."""
+        """A scan or a beginning has failed. On the worker thread."""
         self.trouble = trouble_of(error, self.root)
         if self._parts:
             self._parts.round.store.unlock()
@@ -712,7 +712,7 @@ class Folder:
         self._executor.shutdown(wait=False)
 
     def settle_git(self, answered: Sequence[tuple[Seen, str]] = ()) -> None:
-        """Ask no longer about looks of `by_git` that are answered, and those of which nothing waits any more."""
+        """Ask no longer about scans of `by_git` that are answered, and those of which nothing waits any more."""
         waiting = {row.path for row in self.rows}
         for each in list(self.by_git):
             if each in answered or waiting.isdisjoint(each[0].by_git):

@@ -28,14 +28,14 @@ class Moved:
 
     inner: str
     now: TreeSnapshot
-    """The last look."""
-    looked_at: int
+    """The last scan."""
+    scanned_at: int
     """When that began, in nanoseconds of Unix time."""
     waiting: Mapping[str, Entry | None]
     """The files that wait, as the baseline has them."""
     known: Mapping[str, FileState]
     going: Mapping[str, Going]
-    untold: Mapping[str, list[str]]
+    unsent_notes: Mapping[str, list[str]]
     saves: list[Save]
     decided: list[Operation]
     checkpoints: list[Checkpoint]
@@ -122,7 +122,7 @@ class _Paths:
 
 
 def handed_over(round_: Round, target: str) -> Moved:
-    """What a round knows of another root, which is in its own or has it. Call it after a look."""
+    """What a round knows of another root, which is in its own or has it. Call it after a scan."""
     state, objects, root = round_.state, round_.objects, round_.root
     inner = max(root, target, key=len)
     paths = _Paths(root, inner)
@@ -140,11 +140,11 @@ def handed_over(round_: Round, target: str) -> Moved:
     return Moved(
         inner,
         part(state.now),
-        round_.looked_at,
+        round_.scanned_at,
         waiting,
         paths.known(state.known),
         paths.keys(state.going),
-        _untold(state.untold, paths),
+        _untold(state.unsent_notes, paths),
         paths.saves(state.saves),
         [each for each in operations if each.paths],
         checkpoints,
@@ -157,7 +157,7 @@ def handed_over(round_: Round, target: str) -> Moved:
 
 
 def take_over(round_: Round, moved: Moved) -> None:
-    """Have what another round knows of a folder in this one, and nothing else of that folder. Call it after a look."""
+    """Have what another round knows of a folder in this one, and nothing else of that folder. Call it after a scan."""
     state, objects = round_.state, round_.objects
     paths = _Paths(moved.inner, round_.root)
     trees = {each.tree for point in moved.checkpoints for each in (point.disk, point.base, point.end) if each}
@@ -174,8 +174,8 @@ def take_over(round_: Round, moved: Moved) -> None:
 
     checkpoints = [paths.checkpoint(each, whole) for each in moved.checkpoints]
     meanwhile = objects.differences(whole(moved.now), state.now, renames=False)
-    if since := {each.path: each.before for each in meanwhile if _is_change(round_, each, moved.looked_at)}:
-        state.now = objects.with_entries(state.now, since)  # the look below takes it as what it is
+    if since := {each.path: each.before for each in meanwhile if _is_change(round_, each, moved.scanned_at)}:
+        state.now = objects.with_entries(state.now, since)  # the scan below takes it as what it is
     waiting = paths.keys(moved.waiting)
     found = objects.differences(state.base, state.now, renames=False)
     entries: dict[str, Entry | None] = {each.path: each.after for each in found if is_below(each.path)} | waiting
@@ -183,13 +183,13 @@ def take_over(round_: Round, moved: Moved) -> None:
         state.base = objects.with_entries(state.base, entries)
     state.known = {path: each for path, each in state.known.items() if not is_below(path)} | paths.known(moved.known)
     state.going = {path: each for path, each in state.going.items() if not is_below(path)} | paths.keys(moved.going)
-    state.untold |= _untold(moved.untold, paths)
+    state.unsent_notes |= _untold(moved.unsent_notes, paths)
     round_.recent.replace(is_below, paths.keys(moved.recent))
     round_.saved_at |= paths.keys(moved.saved_at)
     state.empty = sorted({*state.empty, *paths.names(moved.empty)})
     _add_history(round_, moved, paths, checkpoints)
     if since:
-        round_.look()
+        round_.scan()
     round_.settle()
 
 
@@ -198,7 +198,7 @@ def _untold(found: Mapping[str, Iterable[str]], paths: _Paths) -> dict[str, list
 
 
 def _is_change(round_: Round, each: Difference, since: int) -> bool:
-    """Whether a file has changed since a look of another round, and it isn't the ignore rules that differ."""
+    """Whether a file has changed since a scan of another round, and it isn't the ignore rules that differ."""
     if each.before is None:
         return round_.store.written_at(each.path) >= since - CLOCK
     return each.after is not None or not os.path.lexists(os.path.join(round_.root, each.path))

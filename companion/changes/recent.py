@@ -1,4 +1,4 @@
-"""What the looks of the last minute have found, file by file: the word of a save may come after a look has seen it."""
+"""What the scans of the last minute have found, file by file: the word of a save may come after a scan has seen it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEPT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A file that a look has found to be changed, and what was known of it before that look."""
+    """A file that a scan has found to be changed, and what was known of it before that scan."""
 
     before: Entry | None
     base: Entry | None
@@ -32,14 +32,14 @@ class Sighting:
     at: float = field(default_factory=time.monotonic)
 
 
-class RecentLooks:
+class RecentScans:
     """The sightings of the last minute, by path, the oldest first."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[Sighting]] = {}
 
     def add(self, path: str, sighting: Sighting) -> None:
-        """A look has found a file to be changed."""
+        """A scan has found a file to be changed."""
         self._found.setdefault(path, []).append(sighting)
 
     def of(self, path: str) -> Sequence[Sighting]:
@@ -57,12 +57,12 @@ class RecentLooks:
         self._found = {path: found for path, found in kept.items() if found}
 
     def before(self, since: int) -> dict[str, Sighting]:
-        """The files that were written after a time in nanoseconds: the first look that has found that."""
+        """The files that were written after a time in nanoseconds: the first scan that has found that."""
         late = {path: [each for each in found if each.written >= since - CLOCK] for path, found in self._found.items()}
         return {path: found[0] for path, found in late.items() if found}
 
     def entries(self) -> list[Entry | None]:
-        """What the files were before: a word of a save is hardly later than two looks."""
+        """What the files were before: a word of a save is hardly later than two scans."""
         return [entry for found in self._found.values() for each in found[-2:] for entry in (each.before, each.base)]
 
     def all(self) -> Mapping[str, list[Sighting]]:

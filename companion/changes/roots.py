@@ -10,12 +10,12 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ..exclusion import Told
+from ..exclusion import Sharing
 from ..ids import WindowId
 from ..review.reviews import Reviews
+from .change_screen import ChangeScreen, Listing, Work
 from .folder import Folder, Working
 from .places import is_in, place_of, relative
-from .port import ChangeScreen, Listing, Work
 from .round import Seen
 from .rows import ChangeRow
 
@@ -25,8 +25,8 @@ T = TypeVar("T")
 _FileEvent = tuple[Callable[[str], str], Callable[[Folder, str], Coroutine[Any, Any, object]]]
 """Something that has happened to a file in the editor: what finds its real path, and what notes it."""
 
-NOT_YET = "What agents have written is not known yet: the first look has not ended."
-HEARD = 10.0
+NOT_YET = "What agents have written is not known yet: the first scan has not ended."
+NOTED = 10.0
 """Seconds that a decision waits for what the editor has told before: the disk that a file is on may hang."""
 
 
@@ -62,12 +62,12 @@ class WindowChanges:
         """Whether a file, by its real path, is in a folder of the window."""
         return is_in(path, self.own)
 
-    def shown(self, row: ChangeRow, told: Told) -> ChangeRow | None:
+    def shown(self, row: ChangeRow, sharing: Sharing) -> ChangeRow | None:
         """A row as the window lists it: without what its setting excludes; None for a file of another one's folders."""
         old = os.path.join(row.root, *row.renamed_from.split("/")) if row.renamed_from else row.full_path
         if not self.sees(row.full_path) or not self.sees(old):
             return None
-        if row.kind == "excluded" or not any(told.leaves_out(path, self.own) for path in (row.full_path, old)):
+        if row.kind == "excluded" or not any(sharing.leaves_out(path, self.own) for path in (row.full_path, old)):
             return row
         return replace(row, kind="excluded", note="changed, excluded", inserted=0, deleted=0, changes=1)
 
@@ -101,19 +101,19 @@ class Roots:
         self._background = background
         self._is_closed = False
         self.takes: Callable[[Folder, Seen], object]
-        """Takes on what a look at a folder has found."""
+        """Takes on what a scan of a folder has found."""
         self.turn_over: Callable[[], object] = lambda: None
-        """Hears that a turn has ended and was looked at."""
+        """Is called when a turn has ended and was scanned."""
         self.named: dict[str, str] = {}
         """The agents that have named the files they write, by the file's real path."""
         self._troubles: dict[str, set[str]] = {}
-        """What was said of each folder that could not be looked at."""
-        self._told: set[str] = set()
+        """What was said of each folder that could not be scanned."""
+        self._said: set[str] = set()
         """What was said, so that it is said once."""
-        self._hearing: dict[str, asyncio.Task[object]] = {}
+        self._noting: dict[str, asyncio.Task[object]] = {}
         """What the editor has told of each file last, while that is being noted."""
         self._unnoted: dict[str, Sequence[_FileEvent]] = {}
-        """What it has told of a file and could not be noted, the oldest first: it is noted after the next look."""
+        """What it has told of a file and could not be noted, the oldest first: it is noted after the next scan."""
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object] | None:
         """Do something in the background, unless the companion ends."""
@@ -147,7 +147,7 @@ class Roots:
         own = self.window(window).own
         return is_in(folder.root, own) or any(is_in(each, [folder.root]) for each in own)
 
-    def let_go(self, folder: Folder) -> None:
+    def release(self, folder: Folder) -> None:
         """No window has a folder any longer."""
         for window in folder.windows:
             self.window(window).folders.pop(folder.root, None)
@@ -169,7 +169,7 @@ class Roots:
         for folder in list(known.folders.values()) if known else ():
             folder.windows.discard(window)
             if not folder.windows:
-                self.let_go(folder)
+                self.release(folder)
 
     def close(self) -> None:
         """The companion ends. What waits goes on with the next one."""
@@ -188,11 +188,11 @@ class Roots:
 
     def sees(self, window: WindowId) -> Callable[[str], bool]:
         """Says of an absolute path whether a window may decide about it: it has the file and doesn't exclude it."""
-        own, told = self.window(window).own, self.work.settings_of(window).told
+        own, sharing = self.window(window).own, self.work.settings_of(window).sharing
 
         def sees(path: str) -> bool:
             full = os.path.normcase(path)
-            return is_in(full, own) and not told.leaves_out(full, own)
+            return is_in(full, own) and not sharing.leaves_out(full, own)
 
         return sees
 
@@ -204,7 +204,7 @@ class Roots:
         return Working(self.at_work(folder), named, quiet[0] if quiet else "")
 
     def take(self, folder: Folder, seen: Seen) -> None:
-        """Take on what a look at a folder has found, whoever has asked for it."""
+        """Take on what a scan of a folder has found, whoever has asked for it."""
         if not self._is_closed and folder.windows:
             self.takes(folder, seen)
 
@@ -252,7 +252,7 @@ class Roots:
                 results.append(await do(folder))
             self.publish_all(folder)
 
-    def hear(
+    def note_event(
         self, path: str, note: Callable[[Folder, str], Coroutine[Any, Any, object]], *, is_link: bool = False
     ) -> None:
         """The editor has told something of a file. `note` is called after what was told of it before.
@@ -264,11 +264,11 @@ class Roots:
         self._listen(path, [(find, note)])
 
     def _listen(self, path: str, events: Sequence[_FileEvent] = ()) -> None:
-        if task := self.background(self._hear(path, events, self._hearing.get(path))):
-            self._hearing[path] = task
-            task.add_done_callback(lambda _: self._hearing.pop(path) if self._hearing.get(path) is task else None)
+        if task := self.background(self._note_events(path, events, self._noting.get(path))):
+            self._noting[path] = task
+            task.add_done_callback(lambda _: self._noting.pop(path) if self._noting.get(path) is task else None)
 
-    async def _hear(self, path: str, events: Sequence[_FileEvent], before: asyncio.Task[object] | None) -> None:
+    async def _note_events(self, path: str, events: Sequence[_FileEvent], before: asyncio.Task[object] | None) -> None:
         if before:
             await asyncio.wait({before})
         events = [*self._unnoted.pop(path, ()), *events]
@@ -292,21 +292,21 @@ class Roots:
         """Wait, not for long, if a folder that may have a file is being opened, or its first round begins."""
         known, folder = self.windows.values(), self.place_of(path)
         may_come = any(not each.own or each.sees(path) for each in known)  # of some it isn't known yet what they have
-        if not self.starting.locked() or not may_come or (folder and folder.has_looked):
+        if not self.starting.locked() or not may_come or (folder and folder.has_scanned):
             return True
         try:
-            async with asyncio.timeout(HEARD), self.starting:
+            async with asyncio.timeout(NOTED), self.starting:
                 return True
         except TimeoutError:
             return False
 
-    async def heard(self) -> None:
+    async def events_noted(self) -> None:
         """Wait until what the editor has told so far is noted: a decision comes after what was saved before it."""
         for path in self._unnoted:
             self._listen(path)
-        if self._hearing:
-            _, late = await asyncio.wait(set(self._hearing.values()), timeout=HEARD)
-            self._hearing = {path: task for path, task in self._hearing.items() if task not in late}
+        if self._noting:
+            _, late = await asyncio.wait(set(self._noting.values()), timeout=NOTED)
+            self._noting = {path: task for path, task in self._noting.items() if task not in late}
 
     def publish_all(self, folder: Folder) -> None:
         """Show what waits in each window that has a folder, and say what its store had no room for."""
@@ -323,9 +323,9 @@ class Roots:
         known = self.windows.get(window)
         if known is None:  # it has closed
             return
-        told = self.work.settings_of(window).told
+        sharing = self.work.settings_of(window).sharing
         all_rows = (row for folder in known.folders.values() for row in folder.rows)
-        rows = tuple(row for each in all_rows if (row := known.shown(each, told)))
+        rows = tuple(row for each in all_rows if (row := known.shown(each, sharing)))
         waiting = {(row.root, row.path) for row in rows}
         if rows and not known.listing.rows:
             known.done.clear()  # what was reviewed before belongs to another time
@@ -338,8 +338,8 @@ class Roots:
         can_take_back = self.reviews.last_answered(window) is not None or any(
             folder.decided(window, folder.below(sees)) for folder in self.opened(window)
         )
-        looks = [each.round.state.now for each in self.opened(window)] if known.has_since else []
-        disk = tuple(look.tree if look.is_made else "" for look in looks)  # to make one would block
+        scans = [each.round.state.now for each in self.opened(window)] if known.has_since else []
+        disk = tuple(scan.tree if scan.is_made else "" for scan in scans)  # to make one would block
         unsure, mine = self._unsure(window), len(by_git & waiting)
         listing = Listing(rows, done, unsure, mine, has_checkpoints, can_take_back, disk)
         if listing != known.listing:
@@ -348,16 +348,16 @@ class Roots:
             self.work.changes_changed()
 
     def say_trouble(self, folder: Folder, window: WindowId) -> None:
-        """A folder can't be looked at: say why, but not twice."""
+        """A folder can't be scanned: say why, but not twice."""
         if folder.trouble:
             self._troubles.setdefault(folder.root, set()).add(folder.trouble)
             self.say_once(folder.trouble, window)
         self.publish_all(folder)
 
     def works_again(self, folder: Folder) -> None:
-        """A look has ended: what was said of the folder is over."""
+        """A scan has ended: what was said of the folder is over."""
         for sentence in self._troubles.pop(folder.root, ()):
-            self._told.discard(sentence)
+            self._said.discard(sentence)
             self.editor.messenger.settle(sentence)
         self.publish_all(folder)
         for path in self._unnoted:
@@ -371,7 +371,7 @@ class Roots:
         if folder.copies_stopped and folder.windows:
             self.say_once(folder.copies_stopped, min(folder.windows))
         elif before:
-            self._told.discard(before)
+            self._said.discard(before)
             self.editor.messenger.settle(before)
 
     def troubles(self, window: WindowId) -> tuple[str, ...]:
@@ -392,29 +392,29 @@ class Roots:
         known = self.window(window)
         if trouble := next((each.trouble for each in known.folders.values() if each.trouble), ""):
             return trouble
-        is_new = not known.folders or not all(each.has_looked for each in known.folders.values())
+        is_new = not known.folders or not all(each.has_scanned for each in known.folders.values())
         return NOT_YET if known.at_work and is_new and self.work.settings_of(window).review != "off" else ""
 
     def say_once(self, why: str, window: WindowId) -> None:
         """Tell the person something that needs an action, but not twice."""
-        if why not in self._told:
-            self._told.add(why)
+        if why not in self._said:
+            self._said.add(why)
             self.editor.messenger.say(why, window)
 
     def mention_once(self, what: str, window: WindowId) -> None:
         """Tell the person something, but not twice."""
-        if what not in self._told:
-            self._told.add(what)
+        if what not in self._said:
+            self._said.add(what)
             self.editor.messenger.mention(what, window)
 
     def excluded(self, root: str, paths: Sequence[str]) -> set[str]:
         """Those of some files of a root that no window may read that has them in a folder. On any thread."""
-        told = [self.work.settings_of(window).told for window in list(self.windows)]
-        suspects = {path for each in told for path in each.suspects(root, paths)}
+        sharing = [self.work.settings_of(window).sharing for window in list(self.windows)]
+        suspects = {path for each in sharing for path in each.suspects(root, paths)}
         return {path for path in suspects if self._excludes(os.path.join(root, path))}
 
     def _excludes(self, path: str) -> bool:
         windows = list(self.windows.items())
         having = [(window, known) for window, known in windows if known.sees(path)] or windows
-        found = [self.work.settings_of(window).told.leaves_out(path, known.own) for window, known in having]
+        found = [self.work.settings_of(window).sharing.leaves_out(path, known.own) for window, known in having]
         return bool(found) and all(found)

@@ -27,7 +27,7 @@ from ..snapshots.project import Head, Repository
 from ..snapshots.store import DamagedError, Store
 from .hunks import Hunk, Hunks, Pieces, by_key, differences, followed, is_among
 from .lines import Weave
-from .recent import CLOCK, RecentLooks, Sighting
+from .recent import CLOCK, RecentScans, Sighting
 from .rows import ChangeRow, Rows, is_as_listed, is_comparable, is_text, known_lines
 from .state import (
     EMPTY,
@@ -51,25 +51,25 @@ FORMATTING = 5_000_000_000
 OPERATIONS_KEPT = 200
 EMPTY_LINES: Mapping[str, KnownLines] = {}
 MAX_ALIKE = 10_000
-"""Pairs of files that are compared after a look, to find those that were renamed and replaced."""
+"""Pairs of files that are compared after a scan, to find those that were renamed and replaced."""
 _BOTH_WHOLE = "-1~1"
 """Whose a file is that both have changed and that can't be compared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Seen:
-    """What a look has found."""
+    """What a scan has found."""
 
     changed: tuple[str, ...] = ()
-    """The paths that have changed since the look before and are not the person's saves."""
+    """The paths that have changed since the scan before and are not the person's saves."""
     moved_by: str = ""
     """What has moved `HEAD` or the index, such as "checkout"; empty if nothing has."""
     by_git: tuple[str, ...] = ()
     """Those of the changed paths that came with that, and that no agent has named."""
     before: TreeSnapshot = EMPTY
-    """The look before."""
+    """The scan before."""
     after: TreeSnapshot = EMPTY
-    """This look."""
+    """This scan."""
     base: TreeSnapshot = EMPTY
     """The baseline before it."""
     at: float = 0.0
@@ -110,7 +110,7 @@ class Round:
         self.state = RoundState(store.root)
         self._excludes = excludes
         self._rows = Rows(store.objects)
-        self.recent = RecentLooks()
+        self.recent = RecentScans()
         self.dropped = 0
         """How many of the oldest checkpoints were dropped because the store had too much in it."""
         self._bounded = (("", 0), 0)
@@ -130,13 +130,13 @@ class Round:
         self.pinned: dict[int, str] = {}
         """The trees that are needed besides, by whoever needs one."""
         self._found: list[Seen] = []
-        """What the looks have found that was not taken yet."""
+        """What the scans have found that was not taken yet."""
         self._held: weakref.WeakSet[Seen] = weakref.WeakSet()
         """What they have found that somebody still asks about, such as a question about git without an answer."""
         self._is_begun = False
         """Whether the round has begun, and its trees are not noted yet."""
-        self.looked_at = 0
-        """When the last look began, in nanoseconds of Unix time."""
+        self.scanned_at = 0
+        """When the last scan began, in nanoseconds of Unix time."""
 
     def open(self) -> bool:
         """Go on with the round in the store. Returns False if there is none. Raises DamagedError."""
@@ -192,11 +192,11 @@ class Round:
         return (project.repository(top) if top else None), "" if inside == "." else inside
 
     def take(self) -> list[Seen]:
-        """What the looks since the last call have found, whoever has asked for them. Each is handed out once."""
+        """What the scans since the last call have found, whoever has asked for them. Each is handed out once."""
         found, self._found = self._found, []
         return found
 
-    def look(
+    def scan(
         self,
         at_work: Sequence[str] | None = None,
         own: Collection[str] = (),
@@ -204,39 +204,39 @@ class Round:
         *,
         is_again: bool = False,
     ) -> Seen:
-        """See what has changed since the last look, by those who are at work or were `at_work` until now.
+        """See what has changed since the last scan, by those who are at work or were `at_work` until now.
 
         What was written to the `own` paths is nobody's change. The agent of a `turn` that has just begun was at work
         since its prompt was sent. A git that a signal has ended is run again, unless this `is_again`.
         """
-        known = self.state.now, self.state.head, self.looked_at
+        known = self.state.now, self.state.head, self.scanned_at
         try:
-            return self._look(self.at_work if at_work is None else at_work, own, turn)
+            return self._scan(self.at_work if at_work is None else at_work, own, turn)
         except OSError as error:
-            self.state.now, self.state.head, self.looked_at = known  # the next look finds it all again
+            self.state.now, self.state.head, self.scanned_at = known  # the next scan finds it all again
             self.store.unlock()
             if is_again or not isinstance(error, GitCrashedError):
                 raise
-        return self.look(at_work, own, turn, is_again=True)
+        return self.scan(at_work, own, turn, is_again=True)
 
-    def _look(self, at_work: Sequence[str], own: Collection[str], turn: WrittenTurn | None) -> Seen:
+    def _scan(self, at_work: Sequence[str], own: Collection[str], turn: WrittenTurn | None) -> Seen:
         self.complete()
-        before, base, at_look = self.state.now, self.state.base, self.state.moment()
+        before, base, at_scan = self.state.now, self.state.base, self.state.moment()
         known_before = dict(self.state.known)
         working = list(self.at_work)
         if self.state.working != working:
             self.state.working = working
             self.save()
-        looked_at, self.looked_at = self.looked_at, time.time_ns()
-        looked = self.store.look(self.state.rules)
+        scanned_at, self.scanned_at = self.scanned_at, time.time_ns()
+        scanned = self.store.scan(self.state.rules)
         self.note_empty(self.store.index.untracked.long_empty)
-        self.state.now = looked.snapshot
-        if looked.corrected:
-            before = self.objects.with_entries(before, looked.corrected)
-            base = self.state.base = self.objects.with_entries(self.state.base, looked.corrected)
+        self.state.now = scanned.snapshot
+        if scanned.corrected:
+            before = self.objects.with_entries(before, scanned.corrected)
+            base = self.state.base = self.objects.with_entries(self.state.base, scanned.corrected)
         head, self.state.head = self.state.head, project.head(self.in_repository()[0])
         if before == self.state.now:
-            return Seen((), "", (), before, before, base, at_look, self.state.began)
+            return Seen((), "", (), before, before, base, at_scan, self.state.began)
         changed: list[str] = []
         self.recent.forget_old()
         found = self.objects.differences(before, self.state.now, renames=False)
@@ -250,10 +250,13 @@ class Round:
                 continue
             if each.path not in own:
                 changed.append(each.path)
-            agent, at = self.named.get(each.path, ""), looked.written.get(each.path) or self.store.written_at(each.path)
+            agent, at = (
+                self.named.get(each.path, ""),
+                scanned.written.get(each.path) or self.store.written_at(each.path),
+            )
             known = self.state.of(each.path)
             before_it = each.before, in_base.get(each.path), known.lines, known.agents
-            self.recent.add(each.path, Sighting(*before_it, at, agent, looked.at))
+            self.recent.add(each.path, Sighting(*before_it, at, agent, scanned.at))
             began = [turn.agent] if turn and at >= turn.sent - CLOCK else []
             who = [agent] if agent else list(dict.fromkeys([*at_work, *began]))
             source = None if each.path in renamed else sources.get(each.path, each.before)
@@ -263,16 +266,16 @@ class Round:
         self._part_renamed()
         self._forget_modes(each.path for each in found if each.after is None)
         self.save()
-        moved_by, by_git = self._moved(head, [path for path in changed if path not in self.named], looked_at)
+        moved_by, by_git = self._moved(head, [path for path in changed if path not in self.named], scanned_at)
         state = self.state
         seen = Seen(
-            tuple(changed), moved_by, tuple(by_git), before, state.now, base, at_look, state.began, known_before
+            tuple(changed), moved_by, tuple(by_git), before, state.now, base, at_scan, state.began, known_before
         )
         self._held.add(seen)
         if changed:
             self._found.append(seen)
         self.renaming = "" if by_person else self.renaming
-        with contextlib.suppress(OSError):  # the next look tries it again
+        with contextlib.suppress(OSError):  # the next scan tries it again
             self.prune()
         return seen
 
@@ -283,7 +286,7 @@ class Round:
             self.save()
 
     def _renamed(self, before: TreeSnapshot, found: Sequence[Difference]) -> dict[str, str]:
-        """The files that were renamed since a look, among those that differ: the new path of each old one.
+        """The files that were renamed since a scan, among those that differ: the new path of each old one.
 
         At that, another file may be by now.
         """
@@ -431,7 +434,7 @@ class Round:
             del left[path]
 
     def _moved(self, before: Head, paths: Sequence[str], since: int) -> tuple[str, Sequence[str]]:
-        """What has moved `HEAD` or the index since a look, and which of some changed paths came with that."""
+        """What has moved `HEAD` or the index since a scan, and which of some changed paths came with that."""
         after = self.state.head
         if before.stash != after.stash:
             return "stash", paths
@@ -449,7 +452,7 @@ class Round:
         ]
 
     def waiting(self) -> list[Difference]:
-        """What differs between the baseline and the last look."""
+        """What differs between the baseline and the last scan."""
         found = {each.path: each for each in self.objects.differences(self.state.base, self.state.now)}
         for new, old in self.state.renamed().items():
             gone, come = found.get(old), found.get(new)
@@ -555,7 +558,7 @@ class Round:
         return self._rows.of(found, self.state)
 
     def contents(self, path: str) -> tuple[bytes, bytes, Hunks] | None:
-        """The baseline's and the last look's content of a file that waits, and its changes; None if nothing does."""
+        """The baseline's and the last scan's content of a file that waits, and its changes; None if nothing does."""
         found = self.find(path)
         return self._rows.contents_of([found], self.state).get(path) if found else None
 
@@ -607,7 +610,7 @@ class Round:
             store.prune({each.tree for each in self._alive()}, blobs, grown=0)
 
     def _bound(self) -> int:
-        """Bytes that the store may have. To ask git for the size of each file takes longer than a look."""
+        """Bytes that the store may have. To ask git for the size of each file takes longer than a scan."""
         copies, tree = self.store.copies, self.state.base.tree
         if self._bounded[0] != (tree, copies.left):
             self._bounded = (tree, copies.left), copies.bound(self.objects.blobs(tree).values())

@@ -19,12 +19,12 @@ from ..review.document import Body
 from ..review.review import Review
 from ..review.reviews import Reviews
 from . import places
+from .change_screen import ChangeScreen, FileChanges, FileTurn, Listing, SavedText, Work
 from .folder import Folder
 from .lines import Weave
-from .looking import Looks
-from .port import ChangeScreen, FileChanges, FileTurn, Listing, SavedText, Work
 from .roots import Roots
 from .round import WrittenTurn
+from .scanning import Scans
 from .starting import RoundStarts
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Rounds:
     ) -> None:
         self.roots = Roots(editor, work, reviews, background, stores)
         self._starts = RoundStarts(self.roots)
-        self._looks = Looks(self.roots)
+        self._scans = Scans(self.roots)
         self._editor = editor
         self._ending: dict[str, asyncio.Task[object]] = {}
         """The turns whose end is being noted, by their keys."""
@@ -88,8 +88,8 @@ class Rounds:
 
     async def _leave(self, window: WindowId, before: Sequence[str]) -> None:
         """Somebody is at work no longer: what they have written until now is theirs, and nothing later."""
-        await self._looks.look(window, before)
-        await self._looks.look(window)
+        await self._scans.scan(window, before)
+        await self._scans.scan(window)
 
     async def begun(self, window: WindowId) -> bool:
         """Have rounds in the folders of a window, whoever is at work. Returns whether there are any."""
@@ -114,7 +114,7 @@ class Rounds:
     async def _begin_turn(
         self, window: WindowId, before: Sequence[str], agent: str, turn: str, words: str, sent: int
     ) -> None:
-        await self._looks.look(window, before, WrittenTurn(agent, sent) if sent else None)
+        await self._scans.scan(window, before, WrittenTurn(agent, sent) if sent else None)
         await self._begin(window, before)
         self.roots.window(window).turn_files.clear()
         for folder in self.roots.opened(window):
@@ -134,10 +134,10 @@ class Rounds:
     async def _end_turn(self, window: WindowId, chat: int, agent: str, turn: str) -> None:
         try:
             try:
-                await self._looks.look(window)
-            finally:  # whatever the look has met, nobody is at work any more
+                await self._scans.scan(window)
+            finally:  # whatever the scan has met, nobody is at work any more
                 self.roots.window(window).turns.pop((chat, turn), None)
-                self._looks.turn_over(agent)
+                self._scans.turn_over(agent)
             files = 0
             for folder in self.roots.opened(window):
                 try:
@@ -147,13 +147,13 @@ class Rounds:
                     logger.warning("Can't count what a turn has changed in %s: %s", folder.root, error)
             if files:
                 self.roots.work.turn_written(chat, turn, files)
-            self._looks.announce(window, agent, is_chat=True)
+            self._scans.announce(window, agent, is_chat=True)
         finally:  # what goes when the turn ends must not stay for good
             self.roots.turn_over()
 
     async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:
         """The files that going back to before a turn would write; None if there is no checkpoint of it."""
-        await self._looks.look(window)
+        await self._scans.scan(window)
         found: list[str] | None = None
         for folder in self.roots.opened(window):
             if (paths := await folder.call(folder.paths_since_turn, turn)) is not None:
@@ -172,7 +172,7 @@ class Rounds:
         async def restore(folder: Folder) -> None:
             async with folder.deciding(window):
                 try:
-                    await folder.call(folder.look)
+                    await folder.call(folder.scan)
                     if not (point := await folder.call(folder.checkpoints.begin_of, turn)):
                         return
                     outcome = await folder.restore(window, point.number, folder.below(sees))
@@ -182,7 +182,7 @@ class Rounds:
                 written.extend(folder.full_path(path) for path in outcome.written)
                 left.extend(map(sentence, filter(None, [*outcome.left, outcome.unseen])))
 
-        await self.roots.heard()
+        await self.roots.events_noted()
         await self.roots.in_each(window, restore)
         return written, left
 
@@ -195,7 +195,7 @@ class Rounds:
             await asyncio.wait({ending})
         for folder in self.roots.opened(window):
             if (point := await folder.call(folder.checkpoints.begin_of, turn)) and not point.end:
-                await self._looks.look(window)  # its last changes may not have been seen yet
+                await self._scans.scan(window)  # its last changes may not have been seen yet
                 break
         found: list[tuple[str, str, str]] | None = None
         for folder in self.roots.opened(window):
@@ -206,7 +206,7 @@ class Rounds:
 
     def named(self, agent: str, path: str) -> None:
         """An agent says that it writes a file, in the turn that runs."""
-        self._looks.named(agent, path)
+        self._scans.named(agent, path)
 
     def listing(self, window: WindowId) -> Listing:
         """What waits in a window."""
@@ -228,7 +228,7 @@ class Rounds:
 
     async def _begin(self, window: WindowId, before: Sequence[str], *, anew: bool = False) -> None:
         if await self._starts.begin(window, before, anew=anew):
-            self._looks.watch(window)
+            self._scans.watch(window)
 
     def forget(self, window: WindowId) -> None:
         """Remove all snapshots. Rounds that are open begin anew."""
@@ -246,10 +246,10 @@ class Rounds:
             if self.roots.window(number).at_work:
                 await self._begin(number, ())
 
-    def look(self, window: WindowId) -> None:
+    def scan(self, window: WindowId) -> None:
         """Something may have been written: a window got the focus, a file was loaded again."""
         if self.roots.opened(window):
-            self.roots.background(self._looks.look(window))
+            self.roots.background(self._scans.scan(window))
 
     def checkpoint(self, window: WindowId, words: str, agent: str = "") -> None:
         """Take a checkpoint in all folders of a window. What is changed later is marked as new."""
@@ -260,21 +260,21 @@ class Rounds:
             await folder.call(folder.checkpoints.begin_new, agent, words)
             await folder.call(folder.refresh)
 
-        await self._looks.look(window)
+        await self._scans.scan(window)
         await self.roots.in_each(window, begin_new)
 
     async def undone_since(self, window: WindowId) -> list[str]:
         """A line for each change that the person has undone and no agent was told of yet, the oldest first."""
-        found = [(folder, await folder.call(folder.undo.untold)) for folder in self.roots.opened(window)]
+        found = [(folder, await folder.call(folder.undo.unsent_notes)) for folder in self.roots.opened(window)]
         return [line for _, lines in found for line in lines]
 
-    async def told(self, window: WindowId, lines: Sequence[str]) -> None:
+    async def notes_sent(self, window: WindowId, lines: Sequence[str]) -> None:
         """These lines were sent to an agent."""
-        await self.roots.in_each(window, lambda folder: folder.call(folder.undo.told, lines))
+        await self.roots.in_each(window, lambda folder: folder.call(folder.undo.notes_sent, lines))
 
     def saved(self, path: str, saved: SavedText | None = None, encodings: Encodings | None = None) -> None:
         """The person has saved a file."""
-        self.roots.hear(path, lambda folder, name: self._saved(folder, name, saved, encodings or Encodings()))
+        self.roots.note_event(path, lambda folder, name: self._saved(folder, name, saved, encodings or Encodings()))
 
     async def _saved(self, folder: Folder, name: str, saved: SavedText | None, encodings: Encodings) -> None:
         lost = await folder.call(folder.saves.saved, name, encodings, saved)
@@ -287,7 +287,7 @@ class Rounds:
         self.naming_over()
         for path in paths:
             note = partial(self._handled, is_renamed=is_renamed)
-            self.roots.hear(path, note, is_link=True)
+            self.roots.note_event(path, note, is_link=True)
         if is_renamed:
             self._naming = paths, asyncio.get_running_loop().call_later(NAMING, self.naming_over)
 
@@ -297,7 +297,7 @@ class Rounds:
             (paths, ends), self._naming = self._naming, None
             ends.cancel()
             for path in paths:
-                self.roots.hear(path, self._naming_over, is_link=True)
+                self.roots.note_event(path, self._naming_over, is_link=True)
 
     async def _naming_over(self, folder: Folder, name: str) -> None:
         await folder.call(folder.saves.naming_over, name)
@@ -320,7 +320,7 @@ class Rounds:
 
     def written(self, review: Review, text: str) -> None:
         """A proposal that the person has accepted is on the disk: it counts as reviewed."""
-        self.roots.hear(review.file_path, lambda folder, name: self._reviewed(folder, name, review, text))
+        self.roots.note_event(review.file_path, lambda folder, name: self._reviewed(folder, name, review, text))
 
     async def _reviewed(self, folder: Folder, name: str, review: Review, text: str) -> None:
         window = review.window if review.window in folder.windows else review.owner.window

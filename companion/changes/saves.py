@@ -13,8 +13,8 @@ from typing import NamedTuple
 from ..review.disk import Encodings, decoded, encode_like
 from ..review.source_text import SourceText
 from ..snapshots.entries import FILE, Entry, TreeSnapshot
+from .change_screen import SavedText
 from .lines import Weave
-from .port import SavedText
 from .recent import CLOCK, Sighting
 from .round import Round, Seen
 from .rows import is_text
@@ -44,10 +44,10 @@ class Saves:
         return self._round.state
 
     def written_below(self, path: str, before: TreeSnapshot) -> tuple[tuple[str, ...], bytes | None] | None:
-        """Who has written a file since a look, and what it had then, None without a text; None if it is no text now."""
+        """Who has written a file since a scan, and what it had then, None without a text; None if it is no text now."""
         entry, old = self._objects.entry(self._state.now, path), self._objects.entry(before, path)
         agents = self._state.of(path).agents
-        # Without a recent look, the person has saved it since.
+        # Without a recent scan, the person has saved it since.
         if not agents or entry is None or not is_text(entry) or not self._recent.of(path):
             return None
         return agents, self._data(old) if old else None
@@ -55,13 +55,13 @@ class Saves:
     def saved(self, path: str, encodings: Encodings, saved: SavedText | None = None) -> Overwritten | None:
         """The person has saved a file. Returns what somebody had written there, if the save has overwritten it."""
         saved = saved or SavedText()
-        looks = len(self._recent.of(path))
-        self._round.look(own=[path])
+        scans = len(self._recent.of(path))
+        self._round.scan(own=[path])
         now = self._objects.entry(self._state.now, path)
         seen = [
             each
             for at, each in enumerate(self._recent.of(path))
-            if (each.written >= saved.since - CLOCK if saved.since and each.written else at >= looks)
+            if (each.written >= saved.since - CLOCK if saved.since and each.written else at >= scans)
         ]
         last = seen[0].before if seen else now
         if seen:
@@ -76,7 +76,7 @@ class Saves:
         found = found or (last if saved.is_lost else loaded)
         later = [each for each in seen if saved.until and each.written > saved.until + CLOCK]
         after = self._entry_of(saved.text, [now, loaded], encodings) or (later[0].before if later else now)
-        # First what somebody has written since the last look, then that it is gone from the tab's text.
+        # First what somebody has written since the last scan, then that it is gone from the tab's text.
         if last != found:
             self._round.written(path, last, found, self._round.at_work)
         names = self._state.of(path).agents or (ANOTHER,)
@@ -100,18 +100,18 @@ class Saves:
         Whether they have is what the disk says: now for a deletion, at a later look for a name.
         """
         self._round.renaming = path if is_renamed else ""
-        self._round.look()
+        self._round.scan()
         if is_renamed or os.path.lexists(os.path.join(self._round.root, path)):
             return
         found = self._objects.differences(self._state.base, self._state.now, renames=False)
         renamed = self._state.renamed().keys()
         there = self._objects.entries(self._state.now, list(renamed))
         gone = {each.path for each in found if each.after is None} | (renamed - there.keys())
-        seen = {name: looks[-1] for name in gone if (looks := self._recent.of(name))}
+        seen = {name: scans[-1] for name in gone if (scans := self._recent.of(name))}
         seen = {name: last for name, last in seen.items() if f"{name}/".startswith(f"{path}/")}
         at = max((last.at for last in seen.values()), default=0.0)
         for name, last in seen.items():
-            if last.at == at:  # what was gone a look before, somebody else has deleted
+            if last.at == at:  # what was gone a scan before, somebody else has deleted
                 self._round.follow(name, last.before, None)
                 self._recent.forget(name)
         self._round.settle()
@@ -119,7 +119,7 @@ class Saves:
     def naming_over(self, path: str) -> None:
         """The person types no other name for a file or a folder any more: whoever renames it later is somebody else."""
         if self._round.renaming == path:
-            self._round.look()
+            self._round.scan()
             self._round.renaming = ""
 
     def _written_since(self, path: str, after: Entry | None, now: Entry | None, agent: str) -> None:
@@ -159,7 +159,7 @@ class Saves:
         return Entry(entry.mode, self._objects.write(made))
 
     def _take_back(self, path: str, found: Sighting) -> None:
-        """What is known of a file's lines is as it was before a look."""
+        """What is known of a file's lines is as it was before a scan."""
         if found.base != self._objects.entry(self._state.base, path):
             self._state.base = self._objects.with_entries(self._state.base, {path: found.base})
         known, old = self._state.of(path), self._state.origin_of(path)
@@ -178,7 +178,7 @@ class Saves:
         It counts as reviewed if the disk has that text. An agent may write another encoding than the editor has read.
         Returns what that has done, if it can be taken back.
         """
-        self._round.look()
+        self._round.scan()
         origin = self._state.origin_of(path)
         after, ours = self._objects.entry(self._state.now, path), self._objects.entry(self._state.base, origin)
         shown = SourceText(text).shown
@@ -213,9 +213,9 @@ class Saves:
         return None if data is None else SourceText(decoded(data, encodings)[0]).shown
 
     def belongs_to_the_person(self, seen: Seen) -> None:
-        """What a look has found git to have changed, such as by a checkout, is the person's.
+        """What a scan has found git to have changed, such as by a checkout, is the person's.
 
-        What came after that look stays as it is: a file that was undone or written since, or a new round.
+        What came after that scan stays as it is: a file that was undone or written since, or a new round.
         """
         if seen.began != self._state.began:
             return

@@ -20,10 +20,10 @@ from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
 from ..snapshots.objects import is_id
 from ..snapshots.project import Repository
+from .change_screen import SHORT, PointKind, SinceListing, SincePoint
 from .folder import NAMED, Contents, Folder
 from .hunks import Pieces
 from .notes import quoted
-from .port import SHORT, PointKind, SinceListing, SincePoint
 from .roots import Roots
 from .round import Round
 from .rows import ChangeRow, Rows, is_comparable, is_text
@@ -40,7 +40,7 @@ UNKNOWN = "No agent is known to have done this, so it counts as yours: {what}. U
 
 
 class RoundSince:
-    """What differs between a commit and the last look of a round."""
+    """What differs between a commit and the last scan of a round."""
 
     def __init__(self, round_: Round, undo: RoundUndo, point: SincePoint) -> None:
         """Raises OSError."""
@@ -81,7 +81,7 @@ class RoundSince:
         self.round.pinned[window] = self._base.tree
 
     def differences(self) -> list[Difference]:
-        """How the last look differs from the commit, by path. A renamed file is one that is gone and one that came."""
+        """How the last scan differs from the commit, by path. A renamed file is one that is gone and one that came."""
         now = self.round.state.now
         nested = tuple(f"{path}/" for path in self.round.state.nested)
         found = [
@@ -182,7 +182,7 @@ def points_of(round_: Round) -> list[SincePoint]:
 class SinceReviews:
     """The reviews since a commit: one for a window.
 
-    `begin` has the folders of a window looked at; `by_agents` says which lines of a file, from 0, agents have written.
+    `begin` has the folders of a window scanned; `by_agents` says which lines of a file, from 0, agents have written.
     """
 
     def __init__(
@@ -220,13 +220,13 @@ class SinceReviews:
         try:
             folder, since = await self._since(window, point)
             async with folder.lock:
-                await folder.call(folder.look)
+                await folder.call(folder.scan)
                 rows = await folder.call(since.rows)
         except OSError as error:
             return SinceListing(point, trouble=sentence(error))
         self._roots.publish(window)
-        known, told = self._roots.window(window), self._roots.work.settings_of(window).told
-        shown = [row for each in rows if (row := known.shown(each, told)) and row.kind != "excluded"]
+        known, sharing = self._roots.window(window), self._roots.work.settings_of(window).sharing
+        shown = [row for each in rows if (row := known.shown(each, sharing)) and row.kind != "excluded"]
         return SinceListing(since.point, tuple(shown), left_out=len(since.left_out))
 
     async def _since(self, window: WindowId, point: SincePoint) -> tuple[Folder, RoundSince]:
@@ -257,7 +257,7 @@ class SinceReviews:
 
         The person is asked about what no agent is known to have done.
         """
-        await self._roots.heard()
+        await self._roots.events_noted()
         try:
             _, since = await self._since(window, point)
             async with self._roots.holding(lambda: self._roots.folder(row.root)) as folder:
@@ -273,7 +273,7 @@ class SinceReviews:
     async def _undo(
         self, window: WindowId, folder: Folder, since: RoundSince, row: ChangeRow, chosen: Sequence[Chosen]
     ) -> None:
-        await folder.call(folder.look)
+        await folder.call(folder.scan)
         rows, words = await folder.call(since.goes, row.path, chosen, row.after)
         known = await self._by_agents(window, row.full_path, sorted(rows)) if rows else ()
         theirs = [

@@ -75,12 +75,12 @@ class RoundStarts:
         folder = self._roots.join(root)
         if not folder.has_round:
             if not await asyncio.to_thread(places.has_round, root, self._roots.stores):
-                self._roots.let_go(folder)
+                self._roots.release(folder)
                 return
             try:
                 await self._open(window, folder)
-                if not folder.has_round or not await folder.call(folder.take_up):
-                    self._roots.let_go(folder)  # only what waits is taken up
+                if not folder.has_round or not await folder.call(folder.resume):
+                    self._roots.release(folder)  # only what waits is taken up
                     return
             except OSError as error:
                 logger.warning("What waits in %s can't be taken up: %s", root, error)
@@ -120,7 +120,7 @@ class RoundStarts:
             async with folder.lock:  # until it is let go: what is decided later is decided in the others
                 for root in (*outer, *(root for root in roots if is_in(root, [folder.root]))):
                     await self._hand_over(folder, self._roots.join(root))
-                self._roots.let_go(folder)
+                self._roots.release(folder)
         for folder in list(self._roots.folders.values()):
             for window in [window for window in folder.windows if not self._roots.has_part(folder, window)]:
                 folder.windows.discard(window)
@@ -185,7 +185,7 @@ class RoundStarts:
             return False
         try:
             await self._open(window, folder)
-            during = await self._first_look(window, folder, before, anew=anew)
+            during = await self._first_scan(window, folder, before, anew=anew)
         except TooLargeError as error:
             self._large[root] = False
             folder.trouble = LARGE.format(name=name, size=error)
@@ -211,7 +211,7 @@ class RoundStarts:
         for sentence in filter(None, (said, interrupted)):
             self._roots.editor.messenger.say(sentence, window)
 
-    async def _first_look(self, window: WindowId, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
+    async def _first_scan(self, window: WindowId, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
         others = [self._roots.window(number).at_work for number in folder.windows if number != window]
         before = list(dict.fromkeys([*before, *(name for names in others for name in names)]))
         may_be_large = self._large.get(folder.root, False)

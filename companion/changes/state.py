@@ -191,7 +191,7 @@ class RoundState:
     """Unix time; 0 if there is no baseline."""
     base: TreeSnapshot = EMPTY
     now: TreeSnapshot = EMPTY
-    """The last look."""
+    """The last scan."""
     rules: bytes = b""
     """The ignore rules when it began."""
     nested: list[str] = field(default_factory=list[str])
@@ -208,11 +208,11 @@ class RoundState:
     decided: list[Operation] = field(default_factory=list[Operation])
     """What the person has kept, undone, restored and accepted, and can take back: the latest last."""
     working: list[str] = field(default_factory=list[str])
-    """Who was at work at the last look: what is written until the next instance looks is theirs."""
+    """Who was at work at the last scan: what is written until the next instance scans is theirs."""
     modes: Modes = field(default_factory=Modes)
     new_since: int = 0
     """The number of the checkpoint after which changes are marked as new; 0 for none."""
-    untold: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    unsent_notes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """By path: lines for the agents whose accepted proposals were taken back, until they are told."""
 
     def of(self, path: str) -> FileState:

@@ -319,7 +319,7 @@ class RoundUndo:
         return told | {path: [f"{path}: the file is as before"] for path in rest}
 
     def finish(self, writes: Sequence[Write], notes: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:
-        """Look at what was written, and remember it so that it can be taken back. Returns what is not as it should be.
+        """Scan what was written, and remember it so that it can be taken back. Returns what is not as it should be.
 
         `notes` has the lines for the agents, by path.
         """
@@ -359,7 +359,7 @@ class RoundUndo:
         return operation, failed
 
     def _have_on_disk(self, after: Mapping[str, Entry | None], done: Iterable[Write]) -> None:
-        """Files are as they were just written: to the next look that is nobody's change."""
+        """Files are as they were just written: to the next scan that is nobody's change."""
         contents = {write.blob: write for write in done if write.content is not None}
         if lacking := self._objects.lacking(contents):
             read = (contents[blob].data for blob in sorted(lacking))
@@ -376,10 +376,10 @@ class RoundUndo:
         return UnseenError(str(error), failed)
 
     def see(self, operation: Operation, failed: Sequence[str]) -> None:
-        """Have an operation on the disk in one step with all that follows from it, and look. Raises UnseenError."""
+        """Have an operation on the disk in one step with all that follows from it, and scan. Raises UnseenError."""
         try:
             self._round.save()
-            self._look_at_own(operation.disk)
+            self._scan_own(operation.disk)
             after = self._objects.entries(self._state.now, list(operation.disk))
             operation.disk = {path: (before, after.get(path)) for path, (before, _) in operation.disk.items()}
             self._round.save()
@@ -432,10 +432,10 @@ class RoundUndo:
         except WriteRefusedError:  # it can't be read
             return False
 
-    def _look_at_own(self, paths: Iterable[str]) -> None:
-        """Look at what was written here, which is nobody's change."""
+    def _scan_own(self, paths: Iterable[str]) -> None:
+        """Scan what was written here, which is nobody's change."""
         agents = {path: self._state.of(path).agents for path in paths}
-        self._round.look(own=agents)
+        self._round.scan(own=agents)
         for path, names in agents.items():
             self._state.know(path, agents=names)
 
@@ -454,17 +454,17 @@ class RoundUndo:
         by = len(Pieces(data).lines) - len(Pieces(weave.disk).lines)
         self._round.follow_going(path, chosen, weave.hunks().found, after.hunks().found, by)
 
-    def untold(self) -> list[str]:
+    def unsent_notes(self) -> list[str]:
         """The lines of what was undone, is not back, and was not told yet."""
-        notes = [*self._state.untold.values(), *(operation.notes for operation in self._state.decided)]
+        notes = [*self._state.unsent_notes.values(), *(operation.notes for operation in self._state.decided)]
         return [line for each in notes for line in each]
 
-    def told(self, lines: Sequence[str]) -> None:
+    def notes_sent(self, lines: Sequence[str]) -> None:
         """These lines were told."""
         for operation in self._state.decided:
             operation.notes = [line for line in operation.notes if line not in lines]
-        left = {path: [line for line in each if line not in lines] for path, each in self._state.untold.items()}
-        self._state.untold = {path: each for path, each in left.items() if each}
+        left = {path: [line for line in each if line not in lines] for path, each in self._state.unsent_notes.items()}
+        self._state.unsent_notes = {path: each for path, each in left.items() if each}
         self._round.save()
 
     def plan_back(
@@ -572,7 +572,7 @@ class RoundUndo:
                 if operation.accepted:
                     self._tell_of_accepted(operation)
             self._round.save()
-            self._look_at_own(back)
+            self._scan_own(back)
             self._round.save()
         except OSError as error:
             raise UnseenError(str(error), failed) from error
@@ -595,7 +595,7 @@ class RoundUndo:
             notes = [f"{path}: the file is as before"]
             if after and before and {after.blob, before.blob} <= data.keys():
                 notes = done_notes(path, data[after.blob], data[before.blob])
-            self._state.untold[path] = [*self._state.untold.get(path, ()), *notes]
+            self._state.unsent_notes[path] = [*self._state.unsent_notes.get(path, ()), *notes]
 
 
 def _leaves_lines(write: Write, created: Collection[str]) -> bool:
@@ -611,7 +611,7 @@ def _reversed(found: Difference) -> Difference:
 
 
 def _planned(write: Write) -> Entry | None:
-    """A file as a look finds it that was written."""
+    """A file as a scan finds it that was written."""
     if write.content is None:
         return None
     is_large = write.size > LARGE and write.mode != LINK

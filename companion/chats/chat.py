@@ -17,24 +17,24 @@ from typing import Any, Protocol
 from ..agents import AgentCommand
 from ..backends.agent import Agent, AgentSession
 from ..backends.connector import Connector, Daemons
-from ..backends.port import OfferedServer, Surroundings
+from ..backends.workplace import OfferedServer, Surroundings
 from ..background import answered
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
 from ..conversation.failures import AlreadyAnsweredError, ChatError, NotConnectedError
 from ..conversation.snapshot import ConnectionStatus, Item, Message, Snapshot, Status, Turn
-from ..exclusion import Told
+from ..exclusion import Sharing
 from ..ids import ChatId, WindowId
 from ..platforms.files import HangingError, real_folder
-from ..provenance.calls import ToldTurn, calls_of
+from ..provenance.calls import ReportedTurn, calls_of
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
+from .chat_screen import ChatScreen
 from .chosen import Chosen
 from .connection import ChatConnection
 from .inherited import Inherited, plain
 from .outbox import Outbox
 from .permissions import Approvals
-from .port import ChatScreen
 from .prompt import ChatFolder, Draft
 from .transcript.render import Render
 from .transcript.transcript import Transcript
@@ -139,7 +139,7 @@ class Renderer:
                     return True
                 has_failed = True
             transcript.reset()
-            snapshot, self._is_shown_anew = conversation.look_at_all(), True
+            snapshot, self._is_shown_anew = conversation.whole_snapshot(), True
 
     async def _render(self, transcript: Transcript, snapshot: Snapshot) -> Render:
         """The text of a snapshot; that of many turns is made on another thread, so that the loop isn't held up."""
@@ -202,10 +202,10 @@ async def snapshots(conversation: Conversation, per_second: float = FRAMES_PER_S
 
     The next snapshot is taken when it is asked for, so a slow screen gets fewer. A conversation has one such reader.
     """
-    yield conversation.look_at_all()
+    yield conversation.whole_snapshot()
     while True:
         await conversation.changed.wait()
-        yield conversation.look()
+        yield conversation.snapshot()
         await asyncio.sleep(1 / per_second)
 
 
@@ -464,7 +464,7 @@ class Chat:
     def _turn_over(self, turn: Turn) -> None:
         calls = tuple(calls_of(turn, self.connection.path_there))
         about = self.status.model, self.connection.session, turn.key, self.connector.folder, self._agent_name
-        self.place.reasons.turn_over(self.window, ToldTurn(self.agent, turn.asked, calls, *about))
+        self.place.reasons.turn_over(self.window, ReportedTurn(self.agent, turn.asked, calls, *about))
 
     @property
     def _agent_now(self) -> AgentCommand | None:
@@ -516,7 +516,7 @@ BUSY = "A turn runs: wait until it ends, or cancel it first."
 class Windows(Protocol):
     """What the companion knows of the windows that chats are in."""
 
-    def told_of(self, window: WindowId, /) -> Told:
+    def sharing_of(self, window: WindowId, /) -> Sharing:
         """What may be told of a window's files."""
         ...
 
@@ -570,18 +570,18 @@ class ChatWindow:
         """The folders whose chats need a daemon."""
         return {chat.connector.folder for chat in self._registry.within(self.id) if chat.needs_daemon}
 
-    def told(self) -> Told:
+    def sharing(self) -> Sharing:
         """What may be told of the window's files."""
-        return self._registry.windows.told_of(self.id)
+        return self._registry.windows.sharing_of(self.id)
 
     async def surroundings(self) -> Surroundings:
         """What an agent gets besides the folder of its chat."""
-        settings, told, folders = self.settings, self.told(), self._registry.windows.folders_of(self.id)
+        settings, sharing, folders = self.settings, self.sharing(), self._registry.windows.folders_of(self.id)
         if not settings.agents_all_folders:
             folders = ()
 
         def look(folder: str) -> str:
-            return "" if told.is_excluded(folder, folders) else real_folder(folder)
+            return "" if sharing.is_excluded(folder, folders) else real_folder(folder)
 
         async def found(folder: str) -> str:
             try:

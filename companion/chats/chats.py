@@ -39,8 +39,8 @@ from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .changes import ChatChanges
 from .chat import QUICK_STOP_LIMIT, Chat, ChatWindow, Registry, Windows, check_idle
+from .chat_screen import ChatScreen
 from .history import ChatHistory
-from .port import ChatScreen
 from .prompt import Draft
 from .transcript.plain import clean
 from .watch import TurnReasons, WrittenTurns
@@ -548,7 +548,7 @@ class Chats:
                 for chat_id, chat in one["chats"].items():
                     self._registry.made(chat_id, window).inherit(chat)
                     if window in windows and self._registry[chat_id].is_at_work:
-                        self._screen.chats.take_up_chat(chat_id)
+                        self._screen.chats.resume_chat(chat_id)
             except (LookupError, TypeError, ValueError, AttributeError):
                 logger.exception("The chats of another version of the package can't be taken over")
             if window not in windows:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..agents import DAEMON_AGENT, AgentCommand
 from ..backends.agent import Agent, AgentSession, EventStream
 from ..backends.connector import Connector
-from ..backends.port import Workplace
+from ..backends.workplace import Workplace
 from ..conversation import events
 from ..conversation.conversation import START, Conversation
 from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError, StreamLostError
@@ -391,7 +391,7 @@ class ChatConnection:
     def folder(self) -> ChatFolder:
         """The chat's folder, here and there."""
         where = self.locality
-        return ChatFolder(self._connector.folder, where.folder, where.is_local, self._place.told())
+        return ChatFolder(self._connector.folder, where.folder, where.is_local, self._place.sharing())
 
     def path_there(self, path: str) -> str:
         """A path of the agent's as an absolute one."""

@@ -318,7 +318,7 @@ class Outbox:
             # The next prompt waits for it, but no longer than it waits for what was undone.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(UNDONE_LIMIT):
-                    await self._chat.place.turns.told(self._chat.window, undone)
+                    await self._chat.place.turns.notes_sent(self._chat.window, undone)
 
     async def _undone(self) -> list[str]:
         """What the person has undone, which goes with a prompt that is sent now, if they want that.

@@ -220,7 +220,7 @@ class _Owner:
         """The name of the agent, for messages."""
         return self._approvals.chat.connection.locality.agent
 
-    def left(self) -> dict[str, Any]:
+    def handed_over(self) -> dict[str, Any]:
         """Nothing: the chat asks again after a reload, and goes on with the review then."""
         return {}
 

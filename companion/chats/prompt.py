@@ -15,7 +15,7 @@ from typing import Any, Literal
 from urllib.parse import unquote
 
 from ..conversation.snapshot import Command
-from ..exclusion import Told
+from ..exclusion import Sharing
 
 MAX_MENTIONS = 50
 """Paths behind an @ that are looked up; those after them stay text."""
@@ -178,7 +178,7 @@ class ChatFolder:
     """As the daemon calls it."""
     is_local: bool
     """Whether the daemon's files are this machine's."""
-    told: Told = field(default_factory=Told)
+    sharing: Sharing = field(default_factory=Sharing)
     """What may be told of the files of the chat's window."""
 
     def path_here(self, mentioned: str) -> str:
@@ -196,7 +196,7 @@ class ChatFolder:
         """A sentence about the first path that may not be named; None if all may. Not for an event loop."""
         spelled = [self.path_there(path) for path in paths]
         spelled += [os.path.join(self.here, path) for path in paths if self.is_local]
-        return self.told.refusal(spelled, [folder for folder in (self.here, self.there) if folder])
+        return self.sharing.refusal(spelled, [folder for folder in (self.here, self.there) if folder])
 
 
 def text_block(words: str) -> dict[str, Any]:

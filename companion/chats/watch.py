@@ -9,9 +9,9 @@ from typing import Protocol
 
 from ..conversation.snapshot import Diff, Snapshot, Tool, Turn
 from ..ids import ChatId, WindowId
-from ..provenance.calls import ToldTurn
+from ..provenance.calls import ReportedTurn
 from ..visits import Visit
-from .port import ChatScreen
+from .chat_screen import ChatScreen
 
 MAX_WORDS = 200
 """Characters of a prompt."""
@@ -50,7 +50,7 @@ class UndoneChanges(Protocol):
         """A line for each change that was undone and that no agent was told of yet."""
         ...
 
-    async def told(self, window: WindowId, lines: Sequence[str]) -> None:
+    async def notes_sent(self, window: WindowId, lines: Sequence[str]) -> None:
         """These lines were sent to an agent."""
         ...
 
@@ -77,7 +77,7 @@ class WrittenTurns(TurnListener, UndoneChanges, Protocol):
 class TurnReasons(Protocol):
     """Who keeps why something was written."""
 
-    def turn_over(self, window: WindowId, turn: ToldTurn) -> None:
+    def turn_over(self, window: WindowId, turn: ReportedTurn) -> None:
         """A turn has ended, in which this was said and done."""
         ...
 

@@ -105,7 +105,7 @@ class DiscoveryFiles:
         for path in list(self.written):
             self._remove(path)
 
-    def leave(self) -> list[str]:
+    def hand_over(self) -> list[str]:
         """The files, which the next instance owns from now on."""
         left, self.written = list(map(str, self.written)), {}
         return left

@@ -113,7 +113,7 @@ class Conversation:
         turn = self._turns.get(prompt or "")
         return turn.asked if turn else ""
 
-    def look(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         """A snapshot with the turns that have changed since the last one."""
         # From the end: a look must not cost more with every turn that is hidden.
         shown = tuple(islice(reversed(self._turns), len(self._turns) - self._hidden))[::-1]
@@ -123,10 +123,10 @@ class Conversation:
         self.changed.clear()
         return Snapshot(shown, changed, self.status)
 
-    def look_at_all(self) -> Snapshot:
+    def whole_snapshot(self) -> Snapshot:
         """A snapshot with every turn that isn't hidden."""
         self._dirty = dict.fromkeys(self._turns)
-        return self.look()
+        return self.snapshot()
 
     # What came earlier
 

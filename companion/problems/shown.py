@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..exclusion import Told
+from ..exclusion import Sharing
 from .diagnostic import Diagnostic
 from .line_units import LineUnits
 
@@ -56,14 +56,14 @@ class ShownProblems:
             return False
         return all(one.is_same(another) for one, another in zip(self.files, other.files, strict=True))
 
-    def diagnostics(self, told: Told | None = None) -> list[Diagnostic]:
+    def diagnostics(self, sharing: Sharing | None = None) -> list[Diagnostic]:
         """The problems in the order of files and lines, each once, without those of excluded files.
 
-        Without `told`, all. With it this reads links from the disk, so it is not for an event loop.
+        Without `sharing`, all. With it this reads links from the disk, so it is not for an event loop.
         """
         found: dict[Diagnostic, None] = {}
         for file in self.files:
-            if not file.rows or (told and told.is_excluded(file.path, self.folders)):
+            if not file.rows or (sharing and sharing.is_excluded(file.path, self.folders)):
                 continue
             lines = LineUnits(self.texts.get(file.path))
             found |= dict.fromkeys(each for row in file.rows if (each := file.convert(file.path, row, lines)))

@@ -50,7 +50,7 @@ class WritingCall:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldTurn:
+class ReportedTurn:
     """A turn that is over, as its chat or its transcript tells it."""
 
     agent: str

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from ..exclusion import Told
+from ..exclusion import Sharing
 from ..ids import ReviewId
 from .calls import TextReplacement, below, real_path
 from .log import MAX_REASON
@@ -53,17 +53,17 @@ class ProposalReasons:
         self._ready, self._waiting = numbers & self._waiting, numbers
 
     def reasons(
-        self, proposals: Sequence[CliProposal], transcripts: Sequence[CliTranscript], told: Told
+        self, proposals: Sequence[CliProposal], transcripts: Sequence[CliTranscript], sharing: Sharing
     ) -> dict[ReviewId, str]:
         """Why something is proposed, as far as the transcripts of that CLI in that window tell. It blocks.
 
         A reason is empty if it isn't sure any more: it takes another one back.
         """
         known: dict[ReviewId, str] = {}
-        roots = [os.path.realpath(folder) for folder in told.folders]
+        roots = [os.path.realpath(folder) for folder in sharing.folders]
         for each in proposals:
             path = real_path(each.path)
-            if below(path, roots) is None or told.is_excluded(path, roots):
+            if below(path, roots) is None or sharing.is_excluded(path, roots):
                 continue
             try:
                 found = list(_fitting(each, path, transcripts))

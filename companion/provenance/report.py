@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 
-from ..changes.port import Listing
+from ..changes.change_screen import Listing
 from ..changes.rows import ChangeRow
 from ..visible import visible, visible_name
 from .log import LoggedTurn

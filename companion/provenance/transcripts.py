@@ -33,7 +33,7 @@ from ..platforms import files
 from ..settings import ReadTranscripts
 from ..small_files import read_own
 from ..snapshots.git import is_below
-from .calls import TextReplacement, ToldTurn, WritingCall, last_paragraph, real_path, replaced_by
+from .calls import ReportedTurn, TextReplacement, WritingCall, last_paragraph, real_path, replaced_by
 
 TAIL = 4 * 1024 * 1024
 """Bytes of a transcript's end that are read first."""
@@ -706,9 +706,9 @@ class CliTranscript:
         is_strange = self._strange >= STRANGE
         return StrangeTranscript(KINDS[self.kind], self.path, self.version) if is_strange else None
 
-    def told(self, turn: TranscriptTurn) -> ToldTurn:
+    def reported(self, turn: TranscriptTurn) -> ReportedTurn:
         """A turn for the log."""
-        return ToldTurn(
+        return ReportedTurn(
             KINDS[self.kind],
             turn.prompt,
             tuple(turn.calls),

@@ -16,12 +16,12 @@ from typing import Any, Protocol
 from ..background import answered
 from ..changes.hunks import MAX_COMPARED, differences
 from ..changes.places import PlaceError
-from ..exclusion import Told
+from ..exclusion import Sharing
 from ..ids import ChatId, ReviewId, ViewId, WindowId
 from ..messages import Messages
 from ..platforms import files
 from ..settings import ReadTranscripts
-from .calls import ToldTurn, below, real_path
+from .calls import ReportedTurn, below, real_path
 from .lines import Found, LoggedLines
 from .log import LoggedCall, LoggedTurn, ProvenanceLog
 from .notes import noted
@@ -90,19 +90,19 @@ class Provenance:
     def __init__(
         self,
         turns: Turns,
-        told: Callable[[WindowId], Told],
+        sharing: Callable[[WindowId], Sharing],
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
         messages: Messages,
         explain: Callable[[ReviewId, str], object],
         stores: str | None = None,
     ) -> None:
-        """`told` gives what may be told of a window's files, and its folders.
+        """`sharing` gives what may be told of a window's files, and its folders.
 
         `explain` is given the reason of a proposal.
         """
         self.log = ProvenanceLog(stores)
         self._turns = turns
-        self._told = told
+        self._sharing = sharing
         self._background = background
         self._messages = messages
         self._transcripts = Transcripts(stores)
@@ -114,7 +114,7 @@ class Provenance:
         """The transcripts that aren't understood."""
         self._tied: set[str] = set()
         """The transcripts of which a call has left a file as it says, to the byte."""
-        self._untied: dict[str, list[tuple[ToldTurn, Texts | None]]] = {}
+        self._untied: dict[str, list[tuple[ReportedTurn, Texts | None]]] = {}
         """The last turns of others. A prompt that comes soon may change a file before that was looked at."""
         self._running: dict[str, Reader] = {}
         """The turns of transcripts that run, by their keys."""
@@ -126,12 +126,12 @@ class Provenance:
         """Remove what is older than a year."""
         self._background(asyncio.to_thread(self.log.forget_old))
 
-    def turn_over(self, window: WindowId, turn: ToldTurn) -> None:
+    def turn_over(self, window: WindowId, turn: ReportedTurn) -> None:
         """A turn is over."""
         if turn.calls:
             self._background(self._log_turn(window, turn))
 
-    async def _log_turn(self, window: WindowId, turn: ToldTurn) -> None:
+    async def _log_turn(self, window: WindowId, turn: ReportedTurn) -> None:
         async with self._one:
             texts = await self._turns.turn_texts(window, turn.turn)
             turns = [(turn, texts)]
@@ -143,7 +143,7 @@ class Provenance:
                     self._tied.add(turn.place)
                 del self._untied[turn.place]
             for each in turns:
-                await asyncio.to_thread(log_turn, self.log, self._told(window), *each)
+                await asyncio.to_thread(log_turn, self.log, self._sharing(window), *each)
 
     def look(
         self,
@@ -187,13 +187,13 @@ class Provenance:
                     self._end(reader[1], key)
             await self._ask_first(wanted, allowed)
             for kind, window in allowed:
-                read, since = await asyncio.to_thread(_read, self._transcripts, kind, window, self._told(window))
+                read, since = await asyncio.to_thread(_read, self._transcripts, kind, window, self._sharing(window))
                 read = [transcript for transcript in read if transcript.talk.session not in chats]
                 for transcript in read:
                     for turn in transcript.talk.turns:
                         self._follow(window, transcript, turn, since)
                 if own := [each for each in proposals if each.reader == (kind, window)]:
-                    found = await asyncio.to_thread(self._proposed.reasons, own, read, self._told(window))
+                    found = await asyncio.to_thread(self._proposed.reasons, own, read, self._sharing(window))
                     for number, reason in found.items():
                         self._explain(number, reason)
             self.strange = self._transcripts.strange
@@ -214,22 +214,22 @@ class Provenance:
 
     def _follow(self, window: WindowId, transcript: CliTranscript, turn: TranscriptTurn, since: int) -> None:
         """Take on what a transcript tells of a turn."""
-        told = transcript.told(turn)
+        reported = transcript.reported(turn)
         if turn.state == "new":
             turn.state = "running"
             words = " ".join(turn.prompt.split())[:MAX_WORDS]
-            self._running[told.turn] = transcript.kind, window
-            self._turns.turn_began(window, TERMINAL, told.agent, told.turn, words, max(since, turn.after))
+            self._running[reported.turn] = transcript.kind, window
+            self._turns.turn_began(window, TERMINAL, reported.agent, reported.turn, words, max(since, turn.after))
         is_last = turn is transcript.talk.turns[-1]
         is_over = turn.is_over or time.monotonic() - transcript.grown_at > SILENT
         if turn.state == "running" and is_over and (transcript.is_quiet or not is_last):
             turn.state = "ended"
-            self._end(window, told.turn)
+            self._end(window, reported.turn)
         if turn.state in {"running", "ended"} and (transcript.is_quiet or not is_last):
             fresh = {call.id for call in turn.calls} - turn.logged
             turn.logged |= fresh
             if fresh:
-                self._background(self._log_turn(window, told))
+                self._background(self._log_turn(window, reported))
 
     def _end(self, window: WindowId, turn: str) -> None:
         self._running.pop(turn, None)
@@ -242,7 +242,7 @@ class Provenance:
 
     async def _log_save(self, window: WindowId, path: str, before: str, after: str) -> None:
         async with self._one:
-            await asyncio.to_thread(log_save, self.log, self._told(window), path, before, after)
+            await asyncio.to_thread(log_save, self.log, self._sharing(window), path, before, after)
 
     async def why(
         self, window: WindowId, path: str, text: str | None, rows: Sequence[int], *, is_saved: bool
@@ -252,12 +252,12 @@ class Provenance:
         `text` is what its view has, with plain line feeds, or None for what the disk has; a line that was not saved yet
         is the person's. What the log doesn't know is looked for in the notes of commits.
         """
-        told = self._told(window)
-        return await answered(path, lambda: reasons(self.log, told, path, text, rows, is_saved=is_saved))
+        sharing = self._sharing(window)
+        return await answered(path, lambda: reasons(self.log, sharing, path, text, rows, is_saved=is_saved))
 
     async def turns(self, window: WindowId, since: float) -> list[LoggedTurn]:
         """The turns in the folders of a window since a Unix time, the oldest first."""
-        folders = self._told(window).folders
+        folders = self._sharing(window).folders
 
         def every() -> list[LoggedTurn]:
             roots = dict.fromkeys(map(os.path.realpath, folders))
@@ -271,17 +271,19 @@ class Provenance:
             await asyncio.to_thread(self.log.forget)
 
 
-def is_tied(turn: ToldTurn, texts: Texts | None) -> bool:
+def is_tied(turn: ReportedTurn, texts: Texts | None) -> bool:
     """Whether a turn of a transcript has left a file as it says, to the byte: it may be anybody's. It blocks."""
     known = {os.path.normcase(path): (before, after) for path, before, after in texts or ()}
     steps = _steps(turn)
     return any(is_seen(*known[path], steps[path]) for path in steps.keys() & known.keys())
 
 
-def log_turn(log: ProvenanceLog, told: Told, turn: ToldTurn, texts: Texts | None, at: float = 0.0) -> list[LoggedTurn]:
+def log_turn(
+    log: ProvenanceLog, sharing: Sharing, turn: ReportedTurn, texts: Texts | None, at: float = 0.0
+) -> list[LoggedTurn]:
     """Write a turn into the log of each folder in which it has written. Returns what was written. It blocks."""
     logged: dict[str, dict[int, list[LoggedCall]]] = {}
-    for root, number, call in _written(told, turn, texts):
+    for root, number, call in _written(sharing, turn, texts):
         logged.setdefault(root, {}).setdefault(number, []).append(call)
     written: list[LoggedTurn] = []
     for root, calls in logged.items():
@@ -302,14 +304,14 @@ def log_turn(log: ProvenanceLog, told: Told, turn: ToldTurn, texts: Texts | None
     return written
 
 
-def _written(told: Told, turn: ToldTurn, texts: Texts | None) -> Iterator[tuple[str, int, LoggedCall]]:
+def _written(sharing: Sharing, turn: ReportedTurn, texts: Texts | None) -> Iterator[tuple[str, int, LoggedCall]]:
     """What each call has written: the folder, the call's number, and what is logged of it."""
-    roots = [os.path.realpath(folder) for folder in told.folders]
+    roots = [os.path.realpath(folder) for folder in sharing.folders]
     known = {os.path.normcase(path): (before, after) for path, before, after in texts or ()}
     steps = _steps(turn)
     for path, done in steps.items():
         root = below(path, roots)
-        if root is None or told.is_excluded(path, roots):
+        if root is None or sharing.is_excluded(path, roots):
             continue
         if path in known:
             before, after = known[path]
@@ -324,7 +326,7 @@ def _written(told: Told, turn: ToldTurn, texts: Texts | None) -> Iterator[tuple[
                 yield root, number, LoggedCall(name, runs, call.id, call.name, call.reason, call.asked)
 
 
-def _steps(turn: ToldTurn) -> dict[str, list[ReplayStep]]:
+def _steps(turn: ReportedTurn) -> dict[str, list[ReplayStep]]:
     """What the calls of a turn say that they have replaced, by the file's real path."""
     steps: dict[str, list[ReplayStep]] = {}
     for number, call in enumerate(turn.calls):
@@ -334,14 +336,14 @@ def _steps(turn: ToldTurn) -> dict[str, list[ReplayStep]]:
     return steps
 
 
-def log_save(log: ProvenanceLog, told: Told, path: str, before: str, after: str) -> None:
+def log_save(log: ProvenanceLog, sharing: Sharing, path: str, before: str, after: str) -> None:
     """Write down which lines that an agent has written once the person has written anew. It blocks."""
     path = os.path.realpath(path)
     turns = log.turns(path)
     known = frozenset(each for _, turn in turns for call in turn.calls for run in call.runs for each in run.added)
     if not known or max(len(before), len(after)) > MAX_COMPARED:
         return
-    roots = [os.path.realpath(folder) for folder in told.folders]
+    roots = [os.path.realpath(folder) for folder in sharing.folders]
     root = below(os.path.normcase(path), roots) or turns[-1][0]
     if runs := added_runs(before, after, known):
         name = os.path.relpath(path, root).replace(os.sep, "/")
@@ -349,12 +351,12 @@ def log_save(log: ProvenanceLog, told: Told, path: str, before: str, after: str)
 
 
 def reasons(
-    log: ProvenanceLog, told: Told, path: str, text: str | None, rows: Sequence[int], *, is_saved: bool
+    log: ProvenanceLog, sharing: Sharing, path: str, text: str | None, rows: Sequence[int], *, is_saved: bool
 ) -> list[Reason]:
     """Why lines of a file are there: see `Provenance.why`. It blocks."""
     real = os.path.realpath(path)
-    roots = [os.path.realpath(folder) for folder in told.folders]
-    if told.is_excluded(real, roots):
+    roots = [os.path.realpath(folder) for folder in sharing.folders]
+    if sharing.is_excluded(real, roots):
         return []
     turns, is_ours = log.turns(os.path.normcase(real)), below(real, roots) is not None
     if not turns and not is_ours:
@@ -390,9 +392,9 @@ def _noted(path: str, lines: Sequence[str], rows: Sequence[int]) -> list[Reason]
     return [Reason(tuple(own), turn, call, commit) for (commit, turn, call), own in together.items()]
 
 
-def _read(transcripts: Transcripts, kind: Kind, window: WindowId, told: Told) -> tuple[list[CliTranscript], int]:
-    folders = [os.path.realpath(folder) for folder in told.folders]
-    return transcripts.look(kind, window, [folder for folder in folders if not told.is_excluded(folder, folders)])
+def _read(transcripts: Transcripts, kind: Kind, window: WindowId, sharing: Sharing) -> tuple[list[CliTranscript], int]:
+    folders = [os.path.realpath(folder) for folder in sharing.folders]
+    return transcripts.look(kind, window, [folder for folder in folders if not sharing.is_excluded(folder, folders)])
 
 
 def _add(log: ProvenanceLog, root: str, turn: LoggedTurn) -> None:

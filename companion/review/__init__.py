@@ -1,9 +1,9 @@
 """One proposed change from its proposal to its single outcome, and the comparison of the two texts.
 
-It may import `clis` and the shared modules. It never touches the editor; `port` says what it needs from one. Start with
-`reviews`, which holds the open reviews; `review` is one of them. `texts` compares and edits their texts away from the
-loop; `compare`, `words` and `changes` find what differs, `marks` says where to draw it, `source_text` and `disk`
-preserve a file's bytes. `writes` waits for what was accepted, `left_reviews` carries reviews over a reload.
+It may import `clis` and the shared modules. It never touches the editor; `review_screen` says what it needs from one.
+Start with `reviews`, which holds the open reviews; `review` is one of them. `texts` compares and edits their texts away
+from the loop; `compare`, `words` and `changes` find what differs, `marks` says where to draw it, `source_text` and
+`disk` preserve a file's bytes. `writes` waits for what was accepted, `handed_over` carries reviews over a reload.
 
 One outcome: the first of accept, reject, the CLI's `closeDiff` and the end of its session counts, decided on the
 companion thread; the views close when it says so. Bytes: a view knows only line feeds and no byte order mark, so

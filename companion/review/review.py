@@ -53,7 +53,7 @@ class Owner(Protocol):
         """Send a notification on the session's stream, or as soon as that is back."""
         ...
 
-    def left(self) -> dict[str, Any]:
+    def handed_over(self) -> dict[str, Any]:
         """What the next instance of the package needs to find this owner again, as plain data."""
         ...
 

@@ -20,9 +20,9 @@ from ..platforms.reasons import reason_of
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings
 from .disk import DiskFile, has_bytes, read_file, stamp
-from .left_reviews import Unclaimed, from_plain, to_plain
-from .port import ReviewScreen
+from .handed_over import Unclaimed, from_plain, to_plain
 from .review import Answered, DiskState, Outcome, Owner, Request, Review
+from .review_screen import ReviewScreen
 from .source_text import SourceText
 from .texts import ReviewTexts
 from .writes import Writes
@@ -230,7 +230,7 @@ class Reviews:
         """The package is about to be unloaded: what is open stays open for the next instance."""
         self._is_leaving = True
 
-    def leave(self) -> dict[WindowId, list[dict[str, Any]]]:
+    def hand_over(self) -> dict[WindowId, list[dict[str, Any]]]:
         """The reviews as plain data, by window: those that are open, in their order, and those that were answered.
 
         They are no longer this instance's.
@@ -277,12 +277,12 @@ class Reviews:
         self._ids = itertools.count(max([next(self._ids), *(review.number + 1 for review in known)]))
         self._changed()
 
-    async def take_up(self) -> None:
+    async def resume(self) -> None:
         """Show what was inherited: most of it is on the screen still."""
         left = [review for review in self if review.views]
         new = [review for review in self if not review.is_shown]
         try:
-            closed = await self._editor.diffs.take_up_reviews(left)
+            closed = await self._editor.diffs.resume_reviews(left)
             for review in left:
                 if review.number in closed and self.find(review.number) is review:
                     self._reject(review)
@@ -339,7 +339,7 @@ class Reviews:
             review.reason = reason
             self._editor.diffs.update_header(review)
 
-    async def look(self) -> None:
+    async def check_disk(self) -> None:
         """Check whether the files of open reviews have changed on disk.
 
         A file that already matches the proposal needs no answer: a CLI that applies changes without asking may open

@@ -14,8 +14,8 @@ from ..settings import Settings
 from .changes import TextEdit, in_one
 from .disk import read_file
 from .marks import Marks, marks
-from .port import NOT_EDITABLE, ReviewScreen
 from .review import Review
+from .review_screen import NOT_EDITABLE, ReviewScreen
 from .source_text import endings_change
 from .targets import Revert, Target, edits_of, taken_back
 

@@ -13,8 +13,8 @@ from typing import Any
 from ..clis import families
 from ..platforms.files import place, resolved
 from .disk import encode_like, holds, read_bytes, stamp
-from .port import ReviewScreen
 from .review import Review
+from .review_screen import ReviewScreen
 from .source_text import SourceText
 
 LIMIT = 10.0

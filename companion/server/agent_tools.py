@@ -18,7 +18,7 @@ from pydantic_core import to_json
 from ..protocol import DiffAccepted, IdeContext, Notification, OpenDiffArguments
 from ..review.reviews import Reviews
 from ..settings import Settings
-from .knowledge import EditorKnowledge, UntoldError, answer_of
+from .knowledge import EditorKnowledge, NotSharedError, answer_of
 from .new_problems import NewProblems
 from .sessions import Session
 from .tool_schemas import (
@@ -124,7 +124,7 @@ class AgentTools:
         given = tool.arguments.model_validate(arguments)
         try:
             answer = await tool.run(session, given)
-        except UntoldError as refused:
+        except NotSharedError as refused:
             return failed(str(refused))
         except ValidationError:
             raise
@@ -138,12 +138,12 @@ class AgentTools:
         settings = self._settings()
         if not settings.agents_new_problems:
             return []
-        return [answer_of(each, settings.told) for each in await self._new_problems.of(session.cli)]
+        return [answer_of(each, settings.sharing) for each in await self._new_problems.of(session.cli)]
 
     async def _open_diff(self, session: Session, opened: OpenDiffArguments) -> OpenDiffAnswer:
         path = opened.file_path
         if why := await self._refusal(session, path):
-            raise UntoldError(why)
+            raise NotSharedError(why)
         asking = Asking(session)
         review = self._reviews.open(asking, path, opened.new_content)
         try:
@@ -261,7 +261,7 @@ class Asking:
         """Answer the call with the text that was accepted; None if it was rejected."""
         self._answer(notification.params.content if isinstance(notification, DiffAccepted) else None)
 
-    def left(self) -> dict[str, Any]:
+    def handed_over(self) -> dict[str, Any]:
         """The call itself, which the next instance answers from its own thread."""
         loop = asyncio.get_running_loop()
 

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..exclusion import Told, is_encodable
+from ..exclusion import Sharing, is_encodable
 from ..ids import ViewId
 from ..protocol import Cursor, File, IdeContext, WorkspaceState
-from .port import ContextRequest, OpenFile, Selection, WindowState
+from .window_screen import ContextRequest, OpenFile, Selection, WindowState
 
 MAX_FILES = 10
 """The CLIs cut the list to this length (docs/protocols/qwen-ide.md#context)."""
@@ -124,7 +124,9 @@ class Listed:
     """Whether a file that may not be told had the focus after all of these, so that none of them is active."""
 
 
-def listed(files: Iterable[OpenFile], told: Told, folders: Sequence[str], hanging: Collection[str] = ()) -> Listed:
+def listed(
+    files: Iterable[OpenFile], sharing: Sharing, folders: Sequence[str], hanging: Collection[str] = ()
+) -> Listed:
     """The files that exist on disk and are not excluded, without duplicates, at most MAX_FILES.
 
     Reads from the disk, so this is not for an event loop. `hanging` are paths that are not looked at, nor told.
@@ -136,7 +138,7 @@ def listed(files: Iterable[OpenFile], told: Told, folders: Sequence[str], hangin
             break
         if file.path in found:
             continue
-        if file.path in hanging or told.is_excluded(file.path, folders):
+        if file.path in hanging or sharing.is_excluded(file.path, folders):
             hides_latest = hides_latest or not found
         elif is_encodable(file.path) and os.path.isfile(file.path):
             found[file.path] = file

@@ -7,16 +7,16 @@ import logging
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ..exclusion import Told
+from ..exclusion import Sharing
 from ..ids import ViewId
 from ..platforms.open_folders import OPEN_FOLDERS
 from ..protocol import ContextUpdate, IdeContext, is_sendable
 from ..settings import Settings
 from .context import MAX_SELECTED, FocusOrder, Listed, Shown, active, ide_context
 from .endpoint import Endpoint
-from .port import ServedWindows
+from .file_reads import FileReads
 from .sessions import Background, Session
-from .tab_looks import TabLooks
+from .window_screen import ServedWindows
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class ContextSender:
         self,
         endpoint: Endpoint,
         windows: ServedWindows,
-        looks: TabLooks,
+        reads: FileReads,
         settings: Callable[[], Settings],
         sessions: Callable[[], Iterable[Session]],
         background: Background,
@@ -46,7 +46,7 @@ class ContextSender:
         self._shown = Shown(self._order)
         self._endpoint = endpoint
         self._windows = windows
-        self._looks = looks
+        self._reads = reads
         self._settings = settings
         self._sessions = sessions
         self._background = background
@@ -141,40 +141,40 @@ class ContextSender:
         if is_sendable(update):
             self._is_mute = False
 
-    async def told(self) -> IdeContext | None:
+    async def context(self) -> IdeContext | None:
         """The context for an agent that asks."""
         async with self._asking:
             return await self._context()
 
     async def _context(self) -> IdeContext | None:
         await self._may_tell.wait()
-        question = self._shown.question(_limit(self._settings().told))
+        question = self._shown.question(_limit(self._settings().sharing))
         state = await self._windows.window_state(self._endpoint.window, question)
         if state is None:
             return None
         OPEN_FOLDERS.set(self._endpoint.window, state.folders)
         self._shown.answered(question, state)
-        told = self._settings().told  # after the editor's answer: a change that it has found is here before that
-        known = await self._looks.listed(self._shown.files(), told, state.folders)
+        sharing = self._settings().sharing  # after the editor's answer: a change that it has found is here before that
+        known = await self._reads.listed(self._shown.files(), sharing, state.folders)
         folders = state.folders or tuple(dict.fromkeys(file.folder for file in known.files))
         if folders != self._endpoint.folders and not self._is_over:
             self._endpoint.folders = folders
             self._folders_changed()
-        if not told.has_files:
+        if not sharing.has_files:
             known = Listed()
         file = active(known, self._order)
-        if file and file.view == question.selected and _limit(told) <= question.limit:
+        if file and file.view == question.selected and _limit(sharing) <= question.limit:
             selection = state.selection
         else:
-            selection = await self._windows.selection(file.view, _limit(told)) if file else None
-        if selection and not told.has_text:
+            selection = await self._windows.selection(file.view, _limit(sharing)) if file else None
+        if selection and not sharing.has_text:
             selection = replace(selection, text="")
         return ide_context(known, self._order, selection, is_trusted=self._settings().is_trusted)
 
 
-def _limit(told: Told) -> int:
+def _limit(sharing: Sharing) -> int:
     """How much of a selected text is asked for."""
-    return MAX_SELECTED if told.has_text else 0
+    return MAX_SELECTED if sharing.has_text else 0
 
 
 def _comparable(context: IdeContext | None) -> object:

@@ -23,7 +23,7 @@ from ..platforms import local_sockets
 from ..platforms.reasons import reason_of
 from ..platforms.spelling import own_spelling
 from .listener import is_at, listen, listens
-from .port import ServedWindow
+from .window_screen import ServedWindow
 
 if TYPE_CHECKING:
     from .sessions import Session
@@ -38,7 +38,7 @@ class Endpoint:
     """A window's listening socket, tokens, sessions and discovery files.
 
     What concerns the files may block, since they may be on a disk that hangs: `publish`, `heal`, `touch`, `withdraw`,
-    `leave` and `close` are not for an event loop. They may be called on any thread.
+    `hand_over` and `close` are not for an event loop. They may be called on any thread.
     """
 
     window: WindowId
@@ -104,7 +104,7 @@ class Endpoint:
             self.state.listener.detach()
         self.state.listener = listen(self.port)
 
-    def leave(self) -> Inheritance:
+    def hand_over(self) -> Inheritance:
         """Withdraw the discovery files. The socket of what is returned belongs to the next instance from now on."""
         self.withdraw(goes_on=True)
         return self.state
@@ -262,7 +262,7 @@ class Endpoint:
     def _remove(self) -> None:
         for publication in self.publications:
             if self._goes_on and self.state.local and publication.family.watches_file:
-                self.state.files += publication.leave()
+                self.state.files += publication.hand_over()
             else:
                 publication.withdraw()
 

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import TypeVar
 
 from ..comments.comment import MAX_NOTES, Comment, kept_lines
-from ..exclusion import Told, is_encodable, shortened
+from ..exclusion import Sharing, is_encodable, shortened
 from ..ids import WindowId
 from ..platforms.files import FileRefusedError, read
 from ..platforms.spelling import path_key
@@ -26,9 +26,8 @@ from ..settings import Settings
 from ..visible import visible_name
 from ..visits import is_elsewhere, why_unopened
 from .context import MAX_SELECTED, cut
+from .file_reads import FileReads
 from .new_problems import Looked, plain_agent
-from .port import EditorTools, Selection, SymbolQuestion
-from .tab_looks import TabLooks
 from .tool_schemas import (
     DiagnosticAnswer,
     FindReferencesArguments,
@@ -48,6 +47,7 @@ from .tool_schemas import (
     SymbolsAnswer,
     TabAnswer,
 )
+from .window_screen import EditorTools, Selection, SymbolQuestion
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ MAX_NAME = 64
 """Characters of an agent's name beside its words."""
 
 
-class UntoldError(Exception):
+class NotSharedError(Exception):
     """A call that gets no answer; the sentence is for the agent."""
 
 
@@ -73,32 +73,32 @@ class EditorKnowledge:
         self,
         window: WindowId,
         source: EditorTools,
-        looks: TabLooks,
+        reads: FileReads,
         settings: Callable[[], Settings],
         folders: Callable[[], Sequence[str]],
     ) -> None:
         """`settings` and `folders` are those of the window."""
         self._window = window
         self._source = source
-        self._looks = looks
+        self._reads = reads
         self._settings = settings
         self._folders = folders
 
     async def diagnostics(self, arguments: GetDiagnosticsArguments) -> GetDiagnosticsAnswer:
         """The tool getDiagnostics."""
-        told, offset = self._told(), arguments.offset
+        sharing, offset = self._sharing(), arguments.offset
         asked = arguments.paths
-        checked = asked if asked is None else await self._checked(told, asked)
+        checked = asked if asked is None else await self._checked(sharing, asked)
         paths = checked if checked is None else await self._as_open(checked)
         shown, is_settled = await settled(lambda: self._shown(paths), arguments.wait_seconds)
         if shown is None:
-            raise UntoldError(GONE)
+            raise NotSharedError(GONE)
         grave = SEVERITIES[: SEVERITIES.index(arguments.severity) + 1]
-        listed, is_whole = await self._listed(shown, told)
+        listed, is_whole = await self._listed(shown, sharing)
         found = [each for each in listed if each.severity in grave]
         page, following = _page(found, offset, arguments.limit)
         return GetDiagnosticsAnswer(
-            diagnostics=[answer_of(each, told) for each in page],
+            diagnostics=[answer_of(each, sharing) for each in page],
             total=len(found),
             next_cursor=following,
             provider=shown.provider,
@@ -111,37 +111,37 @@ class EditorKnowledge:
 
         A file that is not there has none. Raises TimeoutError if nobody has looked at its last change in that time.
         """
-        told = self._settings().told
-        if not told.has_files or await self._is_excluded(told, path):
+        sharing = self._settings().sharing
+        if not sharing.has_files or await self._is_excluded(sharing, path):
             return None
         paths = await self._as_open([path])
         shown, _ = await settled(lambda: self._shown(paths), seconds)
         if shown is None or not shown.files:
             return None
         if shown.unchecked:
-            return None if await self._looks.one(path, os.path.lexists) else Looked(shown.provider, ())
+            return None if await self._reads.one(path, os.path.lexists) else Looked(shown.provider, ())
         if shown.awaited:
             raise TimeoutError
-        listed, is_whole = await self._listed(shown, told)
+        listed, is_whole = await self._listed(shown, sharing)
         if not is_whole:
             raise TimeoutError
         return Looked(shown.provider, listed)
 
-    async def _listed(self, shown: ShownProblems, told: Told) -> tuple[list[Diagnostic], bool]:
+    async def _listed(self, shown: ShownProblems, sharing: Sharing) -> tuple[list[Diagnostic], bool]:
         """The problems that may be told, and whether each disk has answered."""
         files = [file for file in shown.files if file.rows and is_encodable(file.path)]
-        excluded = await self._excluded(told, (file.path for file in files), shown.folders)
+        excluded = await self._excluded(sharing, (file.path for file in files), shown.folders)
         allowed = replace(shown, files=[file for file in files if excluded.get(file.path) is False])
         is_whole = all(file.path in excluded for file in files)
         return await asyncio.to_thread(allowed.diagnostics), is_whole
 
     async def open_files(self, arguments: GetOpenFilesArguments) -> GetOpenFilesAnswer:
         """The tool getOpenFiles."""
-        told, offset = self._told(), arguments.offset
+        sharing, offset = self._sharing(), arguments.offset
         tabs = await self._source.tabs(self._window)
         if tabs is None:
-            raise UntoldError(GONE)
-        excluded = await self._excluded(told, (each.path for each in tabs))
+            raise NotSharedError(GONE)
+        excluded = await self._excluded(sharing, (each.path for each in tabs))
         allowed = [each for each in tabs if is_encodable(each.path) and excluded.get(each.path) is False]
         page, following = _page(allowed, offset, arguments.limit)
         files = [
@@ -158,12 +158,12 @@ class EditorKnowledge:
 
     async def selection(self) -> GetSelectionAnswer:
         """The tool getSelection."""
-        told = self._told()
-        found = await self._source.selected(self._window, MAX_SELECTED if told.has_text else 0)
-        if found is None or not is_encodable(found.path) or await self._is_excluded(told, found.path):
+        sharing = self._sharing()
+        found = await self._source.selected(self._window, MAX_SELECTED if sharing.has_text else 0)
+        if found is None or not is_encodable(found.path) or await self._is_excluded(sharing, found.path):
             return GetSelectionAnswer(path=None, selections=[])
         selections = [
-            SelectionAnswer(start=_place(start), end=_place(end), text=_text(start.text, told), is_cut=is_cut)
+            SelectionAnswer(start=_place(start), end=_place(end), text=_text(start.text, sharing), is_cut=is_cut)
             for start, end, is_cut in found.parts
         ]
         return GetSelectionAnswer(path=found.path, selections=selections)
@@ -175,21 +175,21 @@ class EditorKnowledge:
     async def references(self, arguments: FindReferencesArguments) -> SymbolsAnswer:
         """The tool findReferences."""
         if not arguments.name and arguments.path is None:
-            raise UntoldError("findReferences: it needs a name, or a path with a line and a character.")
+            raise NotSharedError("findReferences: it needs a name, or a path with a line and a character.")
         if arguments.path is not None:
-            await self._check(self._told(), arguments.path)
+            await self._check(self._sharing(), arguments.path)
         [path] = await self._as_open([arguments.path]) if arguments.path else [""]
         question = SymbolQuestion(arguments.name, path, arguments.line, arguments.character, wants_references=True)
         return await self._symbols(question, arguments.offset, arguments.limit)
 
     async def _symbols(self, question: SymbolQuestion, offset: int, limit: int) -> SymbolsAnswer:
-        told = self._told()
+        sharing = self._sharing()
         found = await self._source.find_symbols(self._window, question)
         if found is None:
-            raise UntoldError(GONE)
+            raise NotSharedError(GONE)
         if found.why_none:
-            raise UntoldError(found.why_none)
-        excluded = await self._excluded(told, (each.path for each in found.places))
+            raise NotSharedError(found.why_none)
+        excluded = await self._excluded(sharing, (each.path for each in found.places))
         allowed = [each for each in found.places if is_encodable(each.path) and excluded.get(each.path) is False]
         page, following = _page(allowed, offset, limit)
         places = [
@@ -197,9 +197,9 @@ class EditorKnowledge:
                 path=each.path,
                 line=each.line,
                 character=each.character,
-                name=each.name if told.has_text else "",
+                name=each.name if sharing.has_text else "",
                 kind=each.kind,
-                container=each.container if told.has_text else "",
+                container=each.container if sharing.has_text else "",
             )
             for each in page
         ]
@@ -209,11 +209,11 @@ class EditorKnowledge:
         """The tool openFile; with `words` at the line in which they begin."""
         path = _normal(arguments.path)
         if is_elsewhere(path, self._folders()):
-            raise UntoldError(f"openFile: {shortened(path, 300)} is on another computer.")
-        await self._check(self._settings().told, path)
-        if why := await self._looks.one(path, why_unopened):
-            raise UntoldError(f"openFile: {why}")
-        line = await self._looks.one(path, lambda path: _line_of(path, words)) if words else arguments.line
+            raise NotSharedError(f"openFile: {shortened(path, 300)} is on another computer.")
+        await self._check(self._settings().sharing, path)
+        if why := await self._reads.one(path, why_unopened):
+            raise NotSharedError(f"openFile: {why}")
+        line = await self._reads.one(path, lambda path: _line_of(path, words)) if words else arguments.line
         is_shown = await self._source.show_place(self._window, path, line)
         return OpenFileAnswer(is_shown=is_shown)
 
@@ -224,11 +224,11 @@ class EditorKnowledge:
             raise ValueError("endLine: it comes before startLine" if words else "note: it has no words")
         path, folders = _normal(arguments.path), self._folders()
         if is_elsewhere(path, folders):
-            raise UntoldError(f"pointOut: {shortened(path, 300)} is on another computer.")
-        await self._check(self._settings().told, path)
-        found = await self._looks.one(path, lambda path: _lines_in(folders, path, first, last))
+            raise NotSharedError(f"pointOut: {shortened(path, 300)} is on another computer.")
+        await self._check(self._settings().sharing, path)
+        found = await self._reads.one(path, lambda path: _lines_in(folders, path, first, last))
         if isinstance(found, str):
-            raise UntoldError(f"pointOut: {shortened(path, 300)} {found}")
+            raise NotSharedError(f"pointOut: {shortened(path, 300)} {found}")
         here, lines = found
         kept = kept_lines("\n".join(lines))
         [spelled] = await self._as_open([here])
@@ -243,9 +243,9 @@ class EditorKnowledge:
         )
         notes = await self._source.point_out(self._window, note)
         if notes is None:
-            raise UntoldError(GONE)
+            raise NotSharedError(GONE)
         if not notes:
-            raise UntoldError(FULL.format(most=MAX_NOTES))
+            raise NotSharedError(FULL.format(most=MAX_NOTES))
         return PointOutAnswer(notes=notes)
 
     async def save(self, path: str) -> bool:
@@ -253,41 +253,41 @@ class EditorKnowledge:
 
         Nobody is asked: Claude Code has the file saved that it is about to read or to change.
         """
-        await self._check(self._told(), path)
+        await self._check(self._sharing(), path)
         folders = self._folders()
-        if not await self._looks.one(path, lambda path: _within(path, folders)):
-            raise UntoldError(OUTSIDE.format(path=path))
+        if not await self._reads.one(path, lambda path: _within(path, folders)):
+            raise NotSharedError(OUTSIDE.format(path=path))
         return await self._source.save_file(self._window, path)
 
-    def _told(self) -> Told:
-        told = self._settings().told
-        if not told.has_files:
-            raise UntoldError(OFF)
-        return told
+    def _sharing(self) -> Sharing:
+        sharing = self._settings().sharing
+        if not sharing.has_files:
+            raise NotSharedError(OFF)
+        return sharing
 
-    async def _check(self, told: Told, path: str) -> None:
-        if await self._is_excluded(told, path):
-            raise UntoldError(EXCLUDED.format(path=path))
+    async def _check(self, sharing: Sharing, path: str) -> None:
+        if await self._is_excluded(sharing, path):
+            raise NotSharedError(EXCLUDED.format(path=path))
 
-    async def _checked(self, told: Told, paths: Sequence[str]) -> list[str]:
-        """Those whose disks answer. Raises UntoldError for an excluded one, and TimeoutError if no disk answers."""
-        excluded = await self._excluded(told, paths)
+    async def _checked(self, sharing: Sharing, paths: Sequence[str]) -> list[str]:
+        """Those whose disks answer. Raises NotSharedError for an excluded one, and TimeoutError if no disk answers."""
+        excluded = await self._excluded(sharing, paths)
         if hidden := next((path for path in excluded if excluded[path]), None):
-            raise UntoldError(EXCLUDED.format(path=hidden))
+            raise NotSharedError(EXCLUDED.format(path=hidden))
         if paths and not excluded:
             raise TimeoutError
         return [path for path in paths if path in excluded]
 
-    async def _is_excluded(self, told: Told, path: str) -> bool:
+    async def _is_excluded(self, sharing: Sharing, path: str) -> bool:
         folders = self._folders()
-        return await self._looks.one(path, lambda path: told.is_excluded(path, folders))
+        return await self._reads.one(path, lambda path: sharing.is_excluded(path, folders))
 
     async def _excluded(
-        self, told: Told, paths: Iterable[str], folders: Sequence[str] | None = None
+        self, sharing: Sharing, paths: Iterable[str], folders: Sequence[str] | None = None
     ) -> dict[str, bool]:
         """Whether each path is excluded, without those whose disks hang."""
         roots = self._folders() if folders is None else folders
-        return await self._looks.each(paths, lambda path: told.is_excluded(path, roots))
+        return await self._reads.each(paths, lambda path: sharing.is_excluded(path, roots))
 
     async def _as_open(self, paths: Sequence[str]) -> list[str]:
         """Normal paths, each once; a file that a tab shows in the tab's spelling, in which everybody knows it here.
@@ -299,7 +299,7 @@ class EditorKnowledge:
         other = [path for path in wanted if path not in tabs]
         if not other:
             return wanted
-        found = await self._looks.each([*other, *tabs], _identity)
+        found = await self._reads.each([*other, *tabs], _identity)
         by_identity = {identity: tab for tab in reversed(tabs) if (identity := found.get(tab))}
         spelled = {path: by_identity.get(identity, path) for path in other if (identity := found.get(path))}
         return list(dict.fromkeys(spelled.get(path, path) for path in wanted))
@@ -309,12 +309,12 @@ class EditorKnowledge:
         if shown is None or not paths:
             return shown
         is_open = [path for path in paths if path not in shown.unchecked]
-        found = await self._looks.each(is_open, lambda path: _is_unseen(path, shown.seen.get(path, 0.0)))
+        found = await self._reads.each(is_open, lambda path: _is_unseen(path, shown.seen.get(path, 0.0)))
         unseen = [path for path in found if found[path]]
         return replace(shown, awaited=tuple(dict.fromkeys([*shown.awaited, *unseen])))
 
 
-def answer_of(diagnostic: Diagnostic, told: Told) -> DiagnosticAnswer:
+def answer_of(diagnostic: Diagnostic, sharing: Sharing) -> DiagnosticAnswer:
     """A problem as it is told. A message may quote the text, which "files" keeps back."""
     return DiagnosticAnswer(
         path=diagnostic.path,
@@ -323,7 +323,7 @@ def answer_of(diagnostic: Diagnostic, told: Told) -> DiagnosticAnswer:
         severity=diagnostic.severity,
         source=encodable(diagnostic.source),
         code=encodable(diagnostic.code),
-        message=encodable(diagnostic.message) if told.has_text else "",
+        message=encodable(diagnostic.message) if sharing.has_text else "",
     )
 
 
@@ -394,8 +394,8 @@ def _line_of(path: str, words: str) -> int:
     return before.count("\n") + 1 if found else 1
 
 
-def _text(text: str, told: Told) -> str:
-    return encodable(cut(text, MAX_SELECTED)) if told.has_text else ""
+def _text(text: str, sharing: Sharing) -> str:
+    return encodable(cut(text, MAX_SELECTED)) if sharing.has_text else ""
 
 
 def _place(selection: Selection) -> PlaceAnswer:

@@ -33,7 +33,7 @@ Background = Callable[[Coroutine[Any, Any, object]], object]
 
 
 Unsendable = Callable[["Session", Notification], object]
-"""Told of a notification that is no JSON."""
+"""Sharing of a notification that is no JSON."""
 
 
 class CliPeer(Protocol):
@@ -174,7 +174,7 @@ class Session:
         """A notification with the paths as the CLI knows them."""
         return moved(notification, self.there) if self._maps().pairs else notification
 
-    def left(self) -> dict[str, Any]:
+    def handed_over(self) -> dict[str, Any]:
         """The session id that the CLI uses, by which the next instance finds it."""
         return {"session": self.known_as}
 

@@ -196,7 +196,7 @@ class AskingBefore:
         """Answer the call with the text that was accepted; None if it was rejected."""
         self._answer(notification.params.content if isinstance(notification, DiffAccepted) else None)
 
-    def left(self) -> dict[str, Any]:
+    def handed_over(self) -> dict[str, Any]:
         """The call itself, which the next instance answers."""
         return {"answer": self._answer, "ended": self.ended, "is_model": self.is_model}
 

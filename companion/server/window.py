@@ -19,7 +19,7 @@ from ..protocol import (
     DiffRejected,
     Notification,
 )
-from ..review.left_reviews import Unclaimed
+from ..review.handed_over import Unclaimed
 from ..review.review import Owner
 from ..review.reviews import Reviews
 from ..settings import Settings
@@ -28,6 +28,7 @@ from .context_sender import ContextSender
 from .doors.claude import ClaudeDoor
 from .doors.copilot import CopilotDoor
 from .endpoint import Endpoint
+from .file_reads import FileReads
 from .http.access import Access
 from .http.app import App
 from .http.connections import HttpServer
@@ -36,10 +37,9 @@ from .knowledge import EditorKnowledge
 from .new_problems import NewProblems
 from .offer import Offer
 from .path_maps import PathMaps
-from .port import ElsewhereOffer, ElsewhereState, WindowScreen
 from .sessions import STREAM_GONE_LIMIT, Background, CliSessions, Session
-from .tab_looks import TabLooks
 from .tools import AskingBefore, Tools
+from .window_screen import ElsewhereOffer, ElsewhereState, WindowScreen
 
 logger = logging.getLogger(__name__)
 
@@ -83,11 +83,11 @@ class WindowServer:
         self._awaited: dict[str, AwaitedSession] = {}
         """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
         knowledge = EditorKnowledge(
-            endpoint.window, editor.tools, TabLooks(), lambda: self.settings, lambda: self.endpoint.folders
+            endpoint.window, editor.tools, FileReads(), lambda: self.settings, lambda: self.endpoint.folders
         )
         self.news = NewProblems(knowledge.look)
         """What the agents' changes have made."""
-        tools = Tools(self.sessions, reviews, self.contexts.told, lambda: self.settings, knowledge, self.news)
+        tools = Tools(self.sessions, reviews, self.contexts.context, lambda: self.settings, knowledge, self.news)
         access = Access(endpoint, tools)
         self._app = App(endpoint, self.sessions, access, tools)
         offer = Offer(
@@ -109,7 +109,7 @@ class WindowServer:
         return ContextSender(
             self.endpoint,
             self._editor.served,
-            TabLooks(),
+            FileReads(),
             lambda: self.settings,
             lambda: self.sessions,
             self._background,
@@ -210,7 +210,7 @@ class WindowServer:
             async with asyncio.timeout(limit):
                 await self.sessions.close()
 
-    def leave(self) -> Inheritance:
+    def hand_over(self) -> Inheritance:
         """What the next instance needs. Only what takes longer than `pause` had time for is still answered here."""
         self.sessions.is_left = True
         state = self.endpoint.state

@@ -52,7 +52,7 @@ class Copies:
         self._expected = 0
         """How many that are."""
         self._doubted: set[str] = set()
-        """Those of them whose content is another one, or can't be read: the next look tells which."""
+        """Those of them whose content is another one, or can't be read: the next scan tells which."""
         self.stopped = ""
         """Why no more is copied, for the person; empty if nothing stops the copies."""
         self._pruned = 0
@@ -82,7 +82,7 @@ class Copies:
         self._find, self._known, self._doubted = None, dict(claims), set()
 
     def open(self, index: Mapping[str, str]) -> None:
-        """Find out what is still to be copied of the last look; `index` has its ids, by path."""
+        """Find out what is still to be copied of the last scan; `index` has its ids, by path."""
         self.claim({})
         if os.path.exists(os.path.join(self._path, _MARK)):
             lacking = self._objects.lacking(index.values())
@@ -158,7 +158,7 @@ class Copies:
         return content.data
 
     def seen(self, changed: Collection[str]) -> set[str]:
-        """A look has found that these files differ from the claims, and no others.
+        """A scan has found that these files differ from the claims, and no others.
 
         Their old texts are copied from the person's repository, as far as it has them. Returns the files of which the
         claims were wrong.

@@ -58,7 +58,7 @@ class Modes:
             self.noted(path, mode)
 
     def seen(self, path: str, mode: int) -> None:
-        """A look has found a new file; `mode` is that of its stat."""
+        """A scan has found a new file; `mode` is that of its stat."""
         if stat.S_ISREG(mode):
             permissions = stat.S_IMODE(mode)
             if permissions == self.usual.get(_kind(permissions)):

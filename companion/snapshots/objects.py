@@ -23,7 +23,7 @@ from .project import Repository, copy_index, lent_objects, repository
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 SCRATCH = "scratch.index"
-"""The index in which other trees are made than that of the last look."""
+"""The index in which other trees are made than that of the last scan."""
 OWN = "own.index"
 """A copy of the index of the person's repository."""
 _ID = re.compile("[0-9a-f]{40}")

@@ -1,6 +1,6 @@
 """The private store of one folder: snapshots of it, as trees of a bare git repository.
 
-The store has an index, which is the last look at the folder, and whose times make the next look cheap. Files are listed
+The store has an index, which is the last scan of the folder, and whose times make the next scan cheap. Files are listed
 by `git ls-files`, filtered here and added by `git update-index`: what the settings exclude is never read, and a file
 over 10 MB never copied. A first round begins with a copy of the index of the person's repository, whose ids need no
 file to be read; its trees are made and the files are copied afterwards (`copies`). Nothing of the repository itself is
@@ -55,16 +55,16 @@ class DamagedError(GitError):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a look found."""
+class Scan:
+    """What a scan found."""
 
     snapshot: TreeSnapshot
     fresh: tuple[str, ...] = ()
-    """The paths that differ from the look before and were written since a time."""
+    """The paths that differ from the scan before and were written since a time."""
     written: Mapping[str, int] = field(default_factory=dict[str, int])
     """When they were written, in nanoseconds of Unix time."""
     differing: AbstractSet[str] = frozenset()
-    """The files that the look before had otherwise, or with other times; also those that are gone."""
+    """The files that the scan before had otherwise, or with other times; also those that are gone."""
     corrected: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
     """What files really are of which the baseline has something else: the index of the repository said so."""
     is_current: bool = False
@@ -114,11 +114,11 @@ class Store:
         self.commits = Commits(self.objects, git)
         self.index = StoreIndex(path, root, os.path.join(path, _RULES), git)
         self._written: dict[str, int] = {}
-        """When the files of the last look were written, in nanoseconds."""
+        """When the files of the last scan were written, in nanoseconds."""
         self._failed: dict[str, tuple[int, ...]] = {}
 
     def open(self, last: TreeSnapshot | None) -> TreeSnapshot:
-        """Make the store if there is none. Returns the last look of the round in it; None is for no round.
+        """Make the store if there is none. Returns the last scan of the round in it; None is for no round.
 
         Raises DamagedError if the store can't be read.
         """
@@ -191,26 +191,26 @@ class Store:
             self._known = len(taken)
             listing = IndexListing(untracked=new | gone)
             try:
-                look = self._seen(listing, may_be_large=may_be_large, since=since, is_made=False)
+                scan = self._seen(listing, may_be_large=may_be_large, since=since, is_made=False)
             finally:
                 self._tree = "" if self._begun else EMPTY_TREE
-            self._copied = look.written.keys()
+            self._copied = scan.written.keys()
             self.copies.claim_later(self._complete, len(taken))
-            self.modes.begin(self.root, [*look.written, *_sampled(taken)])
-            self._absent = gone - look.written.keys()
+            self.modes.begin(self.root, [*scan.written, *_sampled(taken)])
+            self._absent = gone - scan.written.keys()
         else:
             tracked = {*own.names} if own else set[str]()
             indexed, changed = ((), set[str]()) if is_first else (survey.names, {*survey.rest})
             if not is_first:
                 self.index.drop({*self.index.ignored()} - tracked)
             listing = IndexListing(changed, untracked=new | tracked.difference(indexed))
-            look = self._seen(listing, may_be_large=may_be_large, since=since)
-            now = self.objects.blobs(look.snapshot.tree)
+            scan = self._seen(listing, may_be_large=may_be_large, since=since)
+            now = self.objects.blobs(scan.snapshot.tree)
             self.copies.open(now)
             self.modes.begin(self.root, [*(now.keys() - self.copies.claimed), *self._beside, *_sampled([*now])])
             self._absent = tracked - now.keys()
         untracked = [name for name in survey.others if name.endswith("/") and name not in ignored]
-        return Began(look.snapshot, made, nested, sorted(self.index.empty(untracked)), list(look.fresh))
+        return Began(scan.snapshot, made, nested, sorted(self.index.empty(untracked)), list(scan.fresh))
 
     def _complete(self) -> None:
         """Make the trees of a round that has just begun, before its index changes."""
@@ -245,7 +245,7 @@ class Store:
         gone = {*self.index.ignored()}.difference(own.names if own else ())
         self.index.drop(gone)
         self._tree = ""
-        now = self.look(new).snapshot
+        now = self.scan(new).snapshot
         return dict.fromkeys(gone) | {path: self.objects.entry(now, path) for path in shown}
 
     def _survey_own(self, found: Repository | None) -> Survey | None:
@@ -308,8 +308,8 @@ class Store:
                     todo += [(f"{path}/{name}", depth + 1) for name in below][: _IGNORED_SEARCHED - len(todo)]
         return found
 
-    def look(self, rules: bytes) -> Look:
-        """Look at the folder, and copy what has changed since the last look into the store.
+    def scan(self, rules: bytes) -> Scan:
+        """Scan the folder, and copy what has changed since the last scan into the store.
 
         `rules` are the ignore rules. Raises GitError.
         """
@@ -318,12 +318,12 @@ class Store:
         self._write_file(_RULES, rules)
         listing = self.index.listing(rules)
         listing.untracked |= {path for path in self._absent if os.path.lexists(os.path.join(self.root, path))}
-        look = self._seen(listing)
-        if look.is_current:
+        scan = self._seen(listing)
+        if scan.is_current:
             self.index.note(listing, rules, began)
-        return look
+        return scan
 
-    def _seen(self, listing: IndexListing, *, may_be_large: bool = True, since: int = 0, is_made: bool = True) -> Look:
+    def _seen(self, listing: IndexListing, *, may_be_large: bool = True, since: int = 0, is_made: bool = True) -> Scan:
         """Bring the index up to date with what differs from it. Raises TooLargeError, GitError.
 
         Unless `is_made` the tree of that is made as soon as something needs it.
@@ -364,7 +364,7 @@ class Store:
         now = TreeSnapshot(self._tree if is_made else self._make_trees, dict(beside))
         self._begun = None if is_made else now
         corrected = self.objects.entries(now, sorted(wrong)) if wrong else {}
-        return Look(now, fresh, dict(self._written), indexed | gone, corrected, not (remove or add))
+        return Scan(now, fresh, dict(self._written), indexed | gone, corrected, not (remove or add))
 
     def _rules_elsewhere(self) -> dict[str, Entry]:
         """The repository's ignore rules that are in no file of the folder, as an entry that tells if they change."""
@@ -378,7 +378,7 @@ class Store:
     ) -> tuple[list[str], dict[str, Entry], dict[str, tuple[int, ...]]]:
         """The paths to add, and what is known of the others. Paths that are no files any more join the `gone` ones.
 
-        Of what is seen, `new` was in no look before.
+        Of what is seen, `new` was in no scan before.
         """
         add: list[str] = []
         beside: dict[str, Entry] = {}

@@ -1,7 +1,7 @@
-"""The index of a store: the last look at a folder, whose times make the next look cheap.
+"""The index of a store: the last scan of a folder, whose times make the next scan cheap.
 
 The files that it lacks are remembered while none of the folders changes: a file can't come or go without changing the
-times of its folder, so a look at a quiet tree needs no listing of it. The untracked cache of git relies on the same
+times of its folder, so a scan of a quiet tree needs no listing of it. The untracked cache of git relies on the same
 (`git help update-index`), but `git ls-files` doesn't use that.
 """
 
@@ -28,7 +28,7 @@ SETTLED = 2_000_000_000
 PERIOD = 20.0
 """Seconds after which everything is listed again: not every file system keeps the times of folders."""
 PAUSE = 20.0
-"""Seconds between two listings of the folders, which cost as much as a look: some trees change all the time."""
+"""Seconds between two listings of the folders, which cost as much as a scan: some trees change all the time."""
 MANY_FOLDERS = 20_000
 
 _NOBODY = "x.qwen-companion"
@@ -283,7 +283,7 @@ class UntrackedFiles:
         """The empty folders into which nothing has come, and gone from them, for a minute."""
 
     def forget(self) -> None:
-        """Have everything listed at the next look."""
+        """Have everything listed at the next scan."""
         self._times = {}
 
     def remembered(self, rules: bytes) -> frozenset[str] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from ..clis.families import CliFamily
-from ..exclusion import Told
+from ..exclusion import Sharing
 from ..ids import WindowId
 from ..settings import Review
 
@@ -139,7 +139,7 @@ class Served:
     sessions: tuple[ConnectedCli, ...] = ()
     diffs: tuple[str, ...] = ()
     rivals: tuple[Rival, ...] = ()
-    told: Told = field(default_factory=Told)
+    sharing: Sharing = field(default_factory=Sharing)
     """What a CLI learns by itself of the window's files."""
     troubles: tuple[str, ...] = ()
     """What is wrong with the review of what agents write, each with what to do about it."""

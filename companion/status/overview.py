@@ -59,7 +59,9 @@ def _served(server: WindowServer, reviews: Reviews) -> Served:
     folders = tuple(PublishedFolder(path, path, since.get(path, 0.0)) for path in endpoint.folders)
     sessions = tuple(_session(session, None) for session in server.sessions)
     diffs = tuple(f"{review.file_path} ({review.owner.cli})" for review in reviews if review.window == number)
-    return Served(endpoint.port, folders, (), sessions, diffs, told=server.settings.told, review=server.settings.review)
+    return Served(
+        endpoint.port, folders, (), sessions, diffs, sharing=server.settings.sharing, review=server.settings.review
+    )
 
 
 async def _answers(server: WindowServer) -> tuple[ConnectedCli, ...]:

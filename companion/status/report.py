@@ -52,7 +52,7 @@ def _window(window: ShownWindow, served: Served | None) -> list[str]:
 def _served(served: Served) -> list[tuple[str, str]]:
     rows = [("port", str(served.port))]
     rows += [("folder", folder.path) for folder in served.folders] or [("folder", "none")]
-    rows.append(("told", served.told.summary))
+    rows.append(("told", served.sharing.summary))
     for file in served.files:
         when = f", written {clock(file.modified)}" if file.modified else ""
         rows.append(("discovery", f"{file.path}: {file.state}{when}"))

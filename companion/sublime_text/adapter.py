@@ -92,7 +92,7 @@ class Adapter:
         self.runnable = RunnableClis(self.settings, self.on_another_thread)
         self.loaded = LoadedTexts(self.on_another_thread)
         self.unsaved = UnsavedTexts(self._bridge, self.on_another_thread, encodings_of, self.loaded, self._loaded)
-        self.following = Following(self._bridge, self.focus, self.on_another_thread, self.settings.told)
+        self.following = Following(self._bridge, self.focus, self.on_another_thread, self.settings.sharing)
         self.written = WrittenChanges(
             self._bridge,
             self.focus,
@@ -213,11 +213,11 @@ class Adapter:
     def _chat_context(self, window: sublime.Window) -> Excerpt | None:
         """What goes with a prompt of a window's chats by itself."""
         view = self.focus.last_code(window) if self.settings.value("chat_context") else None
-        return context_of(view, self.settings.told(window))
+        return context_of(view, self.settings.sharing(window))
 
     def refusal(self, window: sublime.Window, paths: Sequence[str]) -> str | None:
         """A sentence about the first path that no CLI and no chat may be told of; None if all may be named."""
-        return refusal(self.settings.told(window), paths, window.folders())
+        return refusal(self.settings.sharing(window), paths, window.folders())
 
     def _wrong_setting(self, problem: Problem, window: WindowId | None) -> None:
         self.messenger.tell(str(problem), window)
@@ -293,7 +293,7 @@ class Adapter:
     def unload(self) -> None:
         """Stop, and remove from the screen what the next instance doesn't go on with. It takes over the sessions."""
         # Whatever fails, this instance ends: two at once would serve each CLI half.
-        screen = _guarded(self.diffs.leave)
+        screen = _guarded(self.diffs.hand_over)
         _guarded(lambda: self.stop(hand_over=True, screen=screen))
         for end in (
             self.settings.close,

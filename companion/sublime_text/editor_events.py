@@ -122,7 +122,7 @@ class EditorEvents:
             self._adapter.loaded.loaded(view)
             self._adapter.comments.loaded(view)
             if view.file_name():
-                self._post(lambda companion: companion.changes.look(identifier), ("loaded", identifier))
+                self._post(lambda companion: companion.changes.scan(identifier), ("loaded", identifier))
 
     def window_opened(self, window: sublime.Window) -> None:
         """A window was opened."""

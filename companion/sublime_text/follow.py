@@ -21,7 +21,7 @@ from .places import open_place
 from .windows import find_window, is_visible, show_in_group
 
 if TYPE_CHECKING:
-    from ..exclusion import Told
+    from ..exclusion import Sharing
     from ..ids import ChatId, WindowId
     from .windows import Focus
 
@@ -108,13 +108,13 @@ class Following:
     """Follows agents. Lives on the UI thread, but for `show_visits`."""
 
     def __init__(
-        self, bridge: UiBridge, focus: Focus, off_thread: OffThread, told: Callable[[sublime.Window], Told]
+        self, bridge: UiBridge, focus: Focus, off_thread: OffThread, sharing: Callable[[sublime.Window], Sharing]
     ) -> None:
-        """`told` is what may be told of the files of a window: what that leaves out is not shown by itself."""
+        """`sharing` is what may be told of the files of a window: what that leaves out is not shown by itself."""
         self.bridge = bridge
         self._focus = focus
         self._off_thread = off_thread
-        self._told = told
+        self._sharing = sharing
         self._followed: dict[int, _Followed] = {}
         self._recent: dict[int, RecentFiles] = {}
 
@@ -215,8 +215,8 @@ class Following:
                 show_beside(window, self._focus, visit.path, visit.line, shown)
 
         followed.looked_at = visit
-        told, folders = self._told(window), window.folders()
-        self._off_thread(lambda: not why_unopened(visit.path) and not told.is_excluded(visit.path, folders), looked)
+        sharing, folders = self._sharing(window), window.folders()
+        self._off_thread(lambda: not why_unopened(visit.path) and not sharing.is_excluded(visit.path, folders), looked)
         sublime.set_timeout(lambda: self._show(window, followed), QUIET)
 
     def _look(self, window: sublime.Window) -> None:

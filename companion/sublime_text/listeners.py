@@ -212,7 +212,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
 
     def on_exit(self) -> None:
         """The editor quits."""
-        package.leave()
+        package.hand_over()
 
 
 def _takes_shift_escape(window: sublime.Window, view: sublime.View, args: Args) -> bool:

@@ -421,7 +421,7 @@ class OwnViews:
         """The package ends: what is to be written is, before the next instance reads."""
         self._writer.finish()
 
-    def leave(self) -> None:
+    def hand_over(self) -> None:
         """The editor quits: nothing but the files is left."""
         self.close()
         self._claims.clear()

@@ -27,11 +27,11 @@ def unload() -> None:
         VIEWS.close()
 
 
-def leave() -> None:
+def hand_over() -> None:
     """The editor quits. Its API is gone by now; plugin_unloaded is not called."""
     if adapter := _take():
         adapter.stop()
-        VIEWS.leave()
+        VIEWS.hand_over()
 
 
 def adapter() -> Adapter | None:

@@ -9,7 +9,7 @@ import sublime
 
 from ..chats.transcript.plain import flat, spelled
 from ..ids import WindowId
-from ..review.port import QuestionClosedError
+from ..review.review_screen import QuestionClosedError
 from .bridge import UiBridge, asked
 from .chat.permissions import ask_form
 from .windows import Focus
@@ -24,7 +24,7 @@ QUIET = 2.0
 
 
 class EditorQuestions:
-    """Dialogs and panels: `companion.review.port.QuestionDialogs`. Their answers are waited for as long as it takes."""
+    """Dialogs and panels: `QuestionDialogs`. Their answers are waited for as long as it takes."""
 
     def __init__(self, bridge: UiBridge, focus: Focus) -> None:
         self.bridge = bridge

@@ -8,7 +8,7 @@ from typing import Any
 import sublime
 
 from ..agents import InstalledAgent, read_installed
-from ..exclusion import Told
+from ..exclusion import Sharing
 from ..ids import WindowId
 from ..settings import FILE, PROJECT_KEY, STRICTEST, DaemonSettings, Problem, Settings, Values, held, overridden, read
 from .chat.consent import FILE as AGENTS_FILE
@@ -53,9 +53,9 @@ class SettingsFile:
         """A setting for a window, whose project may override it."""
         return (self._of(window) if window else self._values).by_name[name]
 
-    def told(self, window: sublime.Window) -> Told:
+    def sharing(self, window: sublime.Window) -> Sharing:
         """What may be told of the files of a window."""
-        return self._of(window).settings.told
+        return self._of(window).settings.sharing
 
     def read(self) -> Settings:
         """The settings that the companion needs, for a window whose project overrides none."""
@@ -102,8 +102,8 @@ class SettingsFile:
 
     def keep_installed(self, identifier: str, agent: InstalledAgent | None) -> None:
         """Remember that an agent of the registry is installed; None: that it no longer is."""
-        others = {key: each.leave() for key, each in self._read_installed().items() if key != identifier}
-        self._agents.set(_INSTALLED, others | ({identifier: agent.leave()} if agent else {}))
+        others = {key: each.to_plain() for key, each in self._read_installed().items() if key != identifier}
+        self._agents.set(_INSTALLED, others | ({identifier: agent.to_plain()} if agent else {}))
         sublime.save_settings(AGENTS_FILE)
         self._agents_changed()
 

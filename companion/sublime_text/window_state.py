@@ -7,7 +7,7 @@ import itertools
 import sublime
 
 from ..ids import ViewId, WindowId
-from ..server.port import ContextRequest, OpenFile, Selection, ServedWindow, WindowState
+from ..server.window_screen import ContextRequest, OpenFile, Selection, ServedWindow, WindowState
 from .bridge import UiBridge, asked, posted
 from .own_views import VIEWS
 from .settings import SettingsFile
@@ -32,7 +32,7 @@ def to_serve(window: sublime.Window) -> ServedWindow:
 
 
 class WindowStates:
-    """What the windows show: `companion.server.port.ServedWindows`. It is waited for as long as the editor lives."""
+    """What the windows show: `ServedWindows`. It is waited for as long as the editor lives."""
 
     def __init__(self, bridge: UiBridge, settings: SettingsFile) -> None:
         self.bridge = bridge

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ..exclusion import Told
+from ..exclusion import Sharing
 from ..platforms.real_paths import RealPaths
 from ..platforms.spelling import path_key
 from ..review.disk import Encodings
@@ -92,21 +92,21 @@ def encodings_of(path: str) -> Encodings:
     return Encodings(view.encoding() if view else "", fallback if isinstance(fallback, str) else default.fallback)
 
 
-def is_excluded(told: Told, path: str, folders: Sequence[str]) -> bool:
-    """Whether a file is never named: as `Told.is_excluded`, on the editor's thread.
+def is_excluded(sharing: Sharing, path: str, folders: Sequence[str]) -> bool:
+    """Whether a file is never named: as `Sharing.is_excluded`, on the editor's thread.
 
     While a disk hangs that this depends on, nobody knows, and so the file is excluded.
     """
     try:
-        return told.is_excluded(path, folders, real=_known([path, *folders]).__getitem__)
+        return sharing.is_excluded(path, folders, real=_known([path, *folders]).__getitem__)
     except KeyError:
         return True
 
 
-def refusal(told: Told, paths: Sequence[str], folders: Sequence[str]) -> str | None:
-    """As `Told.refusal`, on the editor's thread."""
+def refusal(sharing: Sharing, paths: Sequence[str], folders: Sequence[str]) -> str | None:
+    """As `Sharing.refusal`, on the editor's thread."""
     try:
-        return told.refusal(paths, folders, real=_known([*paths, *folders]).__getitem__)
+        return sharing.refusal(paths, folders, real=_known([*paths, *folders]).__getitem__)
     except KeyError:
         return HANGS
 

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from companion.backends.acp.errors import EndedError, SignInError
-from companion.backends.port import Surroundings
+from companion.backends.workplace import Surroundings
 from companion.conversation.snapshot import Diff, Permission
 from companion.mcp_servers import McpServer
 from tests.agent_talk import AgentTalk, MemoryFiles, said, talking, tools, until

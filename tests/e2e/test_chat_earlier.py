@@ -64,7 +64,7 @@ async def test_a_long_conversation_shows_its_end_first_and_then_all_that_came_ea
             await until(lambda: sum(record["type"] == "user" for record in records(short)) == 3)
         async with talk(daemon.address, folder, session_id=lengthen(short)) as here:
             conversation = here.conversation
-            assert len(conversation.look().order) <= MOST_TURNS
+            assert len(conversation.snapshot().order) <= MOST_TURNS
             pages = 0
             while conversation.status.has_earlier:
                 if not conversation.show_earlier():
@@ -74,6 +74,6 @@ async def test_a_long_conversation_shows_its_end_first_and_then_all_that_came_ea
                 assert [said(turn) for turn in conversation.turns][-1] == f"Answer {TURNS - 1}."
             assert pages >= TURNS // MOST_TURNS - 1
             assert [said(turn) for turn in conversation.turns] == [f"Answer {at}." for at in range(TURNS)]
-            assert len(conversation.look().order) == TURNS
+            assert len(conversation.snapshot().order) == TURNS
     finally:
         await private.stop(daemon)

@@ -29,7 +29,7 @@ from companion.editor import Editor
 from companion.ids import WindowId
 from companion.libraries.guard import COPY, SDK
 from companion.server.endpoint import Endpoint
-from companion.server.port import ServedWindow, ServedWindows, WindowState
+from companion.server.window_screen import ServedWindow, ServedWindows, WindowState
 from companion.settings import DaemonSettings, Settings
 from tests.agent_talk import MemoryWindow
 from tests.unit.fake_daemon import TOKEN, FakeDaemon, until

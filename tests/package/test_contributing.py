@@ -44,7 +44,7 @@ from companion.clis.screen import prompt_text
 from companion.clis.shell import login_command
 from companion.clis.starting import settings_folder
 from companion.server.endpoint import Endpoint
-from companion.server.port import ServedWindow
+from companion.server.window_screen import ServedWindow
 from companion.status import findings, survey
 from companion.status.facts import Facts, PublishedFolder, Served, ShownWindow
 import json, os, pathlib, sys, tempfile

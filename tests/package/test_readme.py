@@ -15,7 +15,7 @@ from companion.exclusion import DEFAULT_EXCLUDE
 from companion.ids import ViewId
 from companion.protocol import ContextUpdate, Cursor, File, IdeContext, WorkspaceState
 from companion.server.context import MAX_FILES, MAX_SELECTED, FocusOrder, Listed, ide_context
-from companion.server.port import OpenFile, Selection
+from companion.server.window_screen import OpenFile, Selection
 
 
 @pytest.fixture(scope="module")

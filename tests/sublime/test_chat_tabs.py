@@ -468,7 +468,7 @@ class TestReload(TabsCase):
         """A question there is noticed at once."""
         yield from self.drafts()
         for _ in range(2):
-            self.adapter.chats.take_up_chat(self.second.id)
+            self.adapter.chats.resume_chat(self.second.id)
             yield from self.settled()
         yield from self.told("open")
         self.assertEqual([opened[0] for opened in self.chats.of("open")], [self.second.id])
@@ -481,12 +481,12 @@ class TestReload(TabsCase):
     def test_one_for_which_an_agent_works_that_is_not_allowed_any_more_ends(self) -> Steps:
         yield from self.drafts()
         self.set_setting("agents", {"Own": {"command": ["another"]}})
-        self.adapter.chats.take_up_chat(self.second.id)
+        self.adapter.chats.resume_chat(self.second.id)
         yield from self.told("close")
         self.assertEqual((self.chats.of("close"), self.chats.of("open")), ([(self.second.id,)], []))
         # One whose tab has gone is not looked for.
-        self.adapter.chats.take_up_chat(123456)
-        self.adapter.chats.take_up_chat(self.code.id())
+        self.adapter.chats.resume_chat(123456)
+        self.adapter.chats.resume_chat(self.code.id())
         yield from self.settled()
         self.assertEqual(len(self.chats.of("close")), 1)
 

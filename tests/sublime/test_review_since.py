@@ -61,11 +61,11 @@ class TestReviewSince(ReviewCase):
         new = OLD.replace("line 3\n", "line three by the agent\n")
         replaced = calls.TextReplacement(str(self.file), "line 3\n", "line three by the agent\n")
         call = calls.WritingCall("c", "edit", (replaced,), "Words are clearer.")
-        turn = calls.ToldTurn("Agent", "Use words", (call,), "a-model", "session-7", "turn-1", str(self.folder))
+        turn = calls.ReportedTurn("Agent", "Use words", (call,), "a-model", "session-7", "turn-1", str(self.folder))
         done: Future[None] = Future()
 
         def log(companion: Any) -> None:
-            told = companion.told_of(self.window.id())
+            told = companion.sharing_of(self.window.id())
             why.log_turn(companion.provenance.log, told, turn, [(str(self.file), OLD, new)])
             done.set_result(None)
 

@@ -435,7 +435,7 @@ class TestSettings(CompanionCase):
         with self.own_settings('{"context": "off", "context_exclude": ["plans/**"]}'):
             with patch.object(settings._file, "get", return_value=None):  # the defaults, as of a broken file
                 settings._changed()
-            told = settings.told(self.window)
+            told = settings.sharing(self.window)
             self.assertEqual((told.level, told.exclude), ("off", ("plans/**",)))
         settings._changed()
 

@@ -40,11 +40,11 @@ class _Asks(CompanionCase):
         calls, why = loaded("provenance.calls"), loaded("provenance.why")
         replaced = calls.TextReplacement(str(path), "def greet(name):\n", "def greet(name):\n" + AGENT)
         call = calls.WritingCall("c", "edit", (replaced,), REASON)
-        turn = calls.ToldTurn("Agent", PROMPT, (call,), "a-model", "session-7", "turn-1", str(self.folder))
+        turn = calls.ReportedTurn("Agent", PROMPT, (call,), "a-model", "session-7", "turn-1", str(self.folder))
         logged: Future[None] = Future()
 
         def log(companion: Any) -> None:
-            told = companion.told_of(self.window.id())
+            told = companion.sharing_of(self.window.id())
             why.log_turn(companion.provenance.log, told, turn, [(str(path), text.replace(AGENT, ""), text)])
             logged.set_result(None)
 

@@ -57,7 +57,7 @@ class QuietEditor:
         tell(event="listening", port=port)
 
     async def window_state(self, window: WindowId, question: object):
-        from companion.server.port import WindowState  # noqa: PLC0415
+        from companion.server.window_screen import WindowState  # noqa: PLC0415
 
         return WindowState(())
 
@@ -91,7 +91,7 @@ def main() -> None:
     held = arguments.hold
     setattr(PathFinder, "find_spec", find_spec)  # noqa: B010 - pyright takes it for a method
     from companion import thread  # noqa: PLC0415
-    from companion.server.port import ServedWindow  # noqa: PLC0415
+    from companion.server.window_screen import ServedWindow  # noqa: PLC0415
     from companion.settings import Settings  # noqa: PLC0415
 
     thread.RETRY = 0.05

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from companion.changes.port import Listing
+from companion.changes.change_screen import Listing
 from companion.chats.prompt import Draft
 from companion.chats.transcript.render import Render
 from companion.comments.comment import MAX_NOTES, Comment
@@ -22,9 +22,9 @@ from companion.problems.shown import FileProblems, ShownProblems
 from companion.review.changes import TextEdit
 from companion.review.disk import Encodings, Stamp, stamp
 from companion.review.marks import Marks
-from companion.review.port import QuestionClosedError, UnsavedTextError
 from companion.review.review import Review
-from companion.server.port import (
+from companion.review.review_screen import QuestionClosedError, UnsavedTextError
+from companion.server.window_screen import (
     ContextRequest,
     OpenFile,
     Selected,
@@ -305,7 +305,7 @@ class MemoryEditor:
         diff = self.open_diffs.get(review.number)
         return diff.text if diff else None
 
-    async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+    async def resume_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
         closed = [review.number for review in reviews if review.number not in self.open_diffs]
         for review in reviews:
             if diff := self.open_diffs.get(review.number):
@@ -343,7 +343,7 @@ class MemoryEditor:
         self.renders.setdefault(chat, []).append(render)
         return True
 
-    def take_up_chat(self, chat: int) -> None:
+    def resume_chat(self, chat: int) -> None:
         self.taken_up.append(chat)
 
     def return_draft(self, chat: int, draft: Draft, why: str) -> None:

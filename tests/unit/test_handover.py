@@ -119,7 +119,7 @@ def test_a_session_of_another_family_is_not_resumed(start: Callable[[], Running]
     assert first.thread.stop(LIMIT, hand_over=True)
     left = handover.take()
     left[WindowId(1)].sessions[known] = "Another CLI"
-    handover.leave(left, handover.NO_CHORES)
+    handover.hand_over(left, handover.NO_CHORES)
     start()
     assert cli.ask("tools/list").status_code == 404
 
@@ -163,15 +163,15 @@ def test_the_place_of_a_window_that_has_closed_is_given_up(start: Callable[[], R
 def test_what_nobody_takes_is_given_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handover, "LIMIT", 0.01)
     listener = listen()
-    handover.leave({WindowId(1): Inheritance(listener)}, handover.NO_CHORES)
+    handover.hand_over({WindowId(1): Inheritance(listener)}, handover.NO_CHORES)
     until(lambda: listener.fileno() == -1)
     assert handover.take() == {}
 
 
 def test_what_was_left_before_is_given_up_for_what_is_left_now() -> None:
     old, new = listen(), listen()
-    handover.leave({WindowId(1): Inheritance(old)}, handover.NO_CHORES)
-    handover.leave({WindowId(1): Inheritance(new, {"Qwen Code": "token"})}, handover.NO_CHORES)
+    handover.hand_over({WindowId(1): Inheritance(old)}, handover.NO_CHORES)
+    handover.hand_over({WindowId(1): Inheritance(new, {"Qwen Code": "token"})}, handover.NO_CHORES)
     until(lambda: old.fileno() == -1)
     assert handover.take()[WindowId(1)].tokens == {"Qwen Code": "token"}
     new.close()

@@ -19,7 +19,7 @@ from companion.ids import ReviewId, WindowId
 from companion.protocol import DiffAccepted, Notification
 from companion.review import reviews as review_module
 from companion.review import writes
-from companion.review.left_reviews import Unclaimed
+from companion.review.handed_over import Unclaimed
 from companion.review.review import Request, Review
 from companion.review.reviews import Reviews
 from companion.server import window as window_module
@@ -383,7 +383,7 @@ class Chat:
     def __init__(self) -> None:
         self.heard: list[str | None] = []
 
-    def left(self) -> dict[str, Any]:
+    def handed_over(self) -> dict[str, Any]:
         return {}
 
     def notify(self, notification: Notification) -> None:
@@ -407,11 +407,11 @@ def over_a_reload(
         await asyncio.gather(*tasks)
         first.leaving()
         editor.leave()
-        [left] = first.leave().values()
+        [left] = first.hand_over().values()
         tasks.clear()
         second = reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
         second.inherit(left, lambda one: Unclaimed(WindowId(1), one["cli"]))
-        await second.take_up()
+        await second.resume()
         await test(second, editor, settle)
         for task in tasks:
             task.cancel()
@@ -473,17 +473,17 @@ def test_a_reload_just_after_the_views_were_taken_up_loses_none_of_them() -> Non
     """The editor leaves them again before the companion has heard that it has them."""
 
     class Hasty(MemoryEditor):
-        async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
-            closed = await super().take_up_reviews(reviews)
+        async def resume_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+            closed = await super().resume_reviews(reviews)
             self.leave()
             return closed
 
     async def test(reviews: Reviews, editor: MemoryEditor, settle: Callable[[], Awaitable[object]]) -> None:
-        [left] = reviews.leave().values()
+        [left] = reviews.hand_over().values()
         again = reviews_in(hasty := Hasty(open_diffs=editor.open_diffs), lambda work: work.close())
         again.inherit(left, lambda one: Unclaimed(WindowId(1), one["cli"]))
-        await again.take_up()
-        [[one]] = again.leave().values()
+        await again.resume()
+        [[one]] = again.hand_over().values()
         assert one["views"]
         assert hasty.seen == []
 

@@ -46,22 +46,22 @@ def test_the_schema_says_the_same(root: Path):
     assert found["additionalProperties"] is False
     assert list(found["properties"]) == NAMES
     for setting in TABLE:
-        told = found["properties"][setting.name]
-        assert told["default"] == setting.default, setting.name
-        assert told["markdownDescription"].endswith("."), setting.name
+        sharing = found["properties"][setting.name]
+        assert sharing["default"] == setting.default, setting.name
+        assert sharing["markdownDescription"].endswith("."), setting.name
         kinds = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
         if setting.choices:
-            enum = told["items"]["enum"] if setting.type is list else told["enum"]
+            enum = sharing["items"]["enum"] if setting.type is list else sharing["enum"]
             assert enum == [*setting.choices, *([None] if setting.optional else [])], setting.name
         else:
             types = [kinds[setting.type]]
             types += ["string"] if setting.or_text else []
             types += ["null"] if setting.optional else []
-            assert told["type"] == (types if len(types) > 1 else types[0]), setting.name
+            assert sharing["type"] == (types if len(types) > 1 else types[0]), setting.name
         if setting.type is int:
-            assert told["minimum"] == setting.minimum, setting.name
+            assert sharing["minimum"] == setting.minimum, setting.name
         if setting.type is list and not setting.choices:
-            assert told["items"] == {"type": "string"}, setting.name
+            assert sharing["items"] == {"type": "string"}, setting.name
 
 
 def test_every_default_is_allowed():
@@ -307,7 +307,7 @@ def test_if_a_file_can_not_be_read_at_the_start_agents_are_told_nothing():
     during = held(None)
     assert during.settings.context == "off"
     assert during.settings.context_exclude == (EVERYTHING,)
-    assert during.settings.told.leaves_out("/srv/app/a.py", ["/srv/app"])
+    assert during.settings.sharing.leaves_out("/srv/app/a.py", ["/srv/app"])
     assert not during.daemon.agents_all_folders
     assert not during.by_name["chat_context"]
     project = overridden(during, {"context": "all", "context_exclude": []}, "x")

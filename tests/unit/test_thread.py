@@ -178,7 +178,7 @@ class TestMissing:
     def missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(thread, "RETRY", 0.02)
         monkeypatch.delattr(companion, "companion")
-        light = {"companion.server", "companion.server.endpoint", "companion.server.port"}
+        light = {"companion.server", "companion.server.endpoint", "companion.server.window_screen"}
         for name in [name for name in sys.modules if name.startswith(("companion.companion", "companion.server"))]:
             if name in light:
                 continue
@@ -189,7 +189,7 @@ class TestMissing:
         self, missing: None, start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
     ):
         """The windows are looked at anew once it is there."""
-        from companion.server.port import ServedWindow  # noqa: PLC0415
+        from companion.server.window_screen import ServedWindow  # noqa: PLC0415
 
         running = start()
         until(lambda: editor.said)

@@ -18,7 +18,7 @@ from companion import companion as companion_module
 from companion.clis.discovery import IDE_INFO
 from companion.ids import ViewId, WindowId
 from companion.platforms import programs
-from companion.server.port import Selection
+from companion.server.window_screen import Selection
 from companion.settings import Settings
 
 from .conftest import VARIABLES, Running, is_refused, until

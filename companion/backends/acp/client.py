@@ -28,8 +28,8 @@ from ...platforms import programs
 from ...platforms.files import HangingError, real_folder
 from ...variables import decides, is_variable
 from ..agent import Agent, AgentSession, Block, Feature, SessionInfo, SessionPage, Way
-from ..port import OfferedServer, Surroundings, Workplace
 from ..wire import MOST_SHORT, read
+from ..workplace import OfferedServer, Surroundings, Workplace
 from . import decoder, extensions, process, schema
 from .decoder import Compactions, Plans
 from .errors import AgentError, AnswerError, EndedError, VersionError
@@ -531,11 +531,11 @@ class AcpAgent(Agent):
             if asyncio.get_running_loop().time() > end:
                 break
         self._prompts.stop()  # the peer counts its calls now
-        peer = await running.peer.leave(LEAVE_LIMIT)
+        peer = await running.peer.hand_over(LEAVE_LIMIT)
         self._services.outputs.show()
         prompts = await self._prompts.hand_over()
-        services = await self._services.leave()
-        left = await agent.leave() if services and not self._events.is_history else None
+        services = await self._services.hand_over()
+        left = await agent.hand_over() if services and not self._events.is_history else None
         if services is None or left is None:
             await self.close()
             return None
@@ -545,7 +545,7 @@ class AcpAgent(Agent):
             **services,
             "session": running.session,
             "begun": self._begun,
-            "settings": self.settings.leave(),
+            "settings": self.settings.hand_over(),
             "offered": (self._offered.url, self._offered.token) if self._offered else None,
             "folders": self.folders,
             "subagents": self._subagents.parents,
@@ -569,7 +569,7 @@ class AcpAgent(Agent):
         running.session, self._begun = left["session"], left.get("begun", 0.0)
         self.folders = tuple(left.get("folders", ()))
         self._subagents.parents = dict(left.get("subagents", {}))
-        self.settings = schema.SessionSettings.left(left["settings"])
+        self.settings = schema.SessionSettings.inherited(left["settings"])
         self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
         session = AgentSession.known(running.session, self.folder, OURS, self._begun)
         await self._services.take_over(left)

@@ -120,7 +120,7 @@ class Files:
         self._read: dict[str, str] = {}
         """By path: the unsaved text that the agent was given last."""
 
-    def leave(self) -> dict[str, Any]:
+    def hand_over(self) -> dict[str, Any]:
         """What the next instance needs to go on."""
         edited, written = (
             [(each.path, each.proposed, each.content) for each in some]
@@ -135,7 +135,7 @@ class Files:
         }
 
     async def take_over(self, left: Mapping[str, Any]) -> None:
-        """Go on with what `leave` has left."""
+        """Go on with what `hand_over` has left."""
         self._answers, self._refusals = dict(left["answers"]), left["refusals"]
         self._read = dict(left.get("read", {}))
         self._written = [Edited(*written) for written in left.get("written", ())]
@@ -151,7 +151,7 @@ class Files:
         path = await self._allowed(params, writes=False)
         named, folders = [path, str(params.get("path"))], [self._agent.folder]
         try:
-            why = await answered(path, partial(self._agent.place.told().refusal, named, folders))
+            why = await answered(path, partial(self._agent.place.sharing().refusal, named, folders))
         except OSError as error:
             why = _why(error, path)
         if why:

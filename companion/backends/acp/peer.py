@@ -116,7 +116,7 @@ class Peer:
         return await self._answer_of(call, limit)
 
     def go_on(self, left: Mapping[str, Any], method: str) -> Awaitable[Mapping[str, Any]] | None:
-        """Go on with what `leave` has left. Returns the answer to a call of a method that is still to come."""
+        """Go on with what `hand_over` has left. Returns the answer to a call of a method that is still to come."""
         self._count = self._abandoned = left["count"]
         number = next((number for number, waits in left["calls"].items() if waits == method), None)
         return None if number is None else self._answer_of(self._await(number, method), None)
@@ -130,7 +130,7 @@ class Peer:
         for number, method, params in left["requests"]:
             self._requested(number, method, params)
 
-    async def leave(self, limit: float) -> dict[str, Any]:
+    async def hand_over(self, limit: float) -> dict[str, Any]:
         """Answer what can be answered within `limit` seconds, and stop. Returns what the next instance needs."""
         self._is_left = True
         if self._answering:

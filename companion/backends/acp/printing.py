@@ -52,7 +52,7 @@ class Printing:
         """The beginning of a character."""
         return self._decoder.getstate()[0]
 
-    def leave(self) -> dict[str, Any]:
+    def hand_over(self) -> dict[str, Any]:
         """What makes the same again, but for `half`."""
         return {"limit": self._limit, "text": self.text, "held": self._held, "is_cut": self.is_cut}
 

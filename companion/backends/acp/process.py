@@ -262,7 +262,7 @@ class Child:
                 if pipe:
                     pipe.close()
 
-    async def leave(self) -> dict[str, Any] | None:
+    async def hand_over(self) -> dict[str, Any] | None:
         """Let go of it, running as it is. Returns what `take_over` needs; None if that is impossible here.
 
         Whoever reads from it must have stopped.
@@ -535,12 +535,12 @@ class AgentProcess:
         self._ready.clear()
         return found
 
-    async def leave(self) -> dict[str, Any] | None:
+    async def hand_over(self) -> dict[str, Any] | None:
         """Let go of it, running as it is, once nobody reads any more. Returns what `take_over` needs.
 
         None if that is impossible; then it is still ours.
         """
-        if (left := await self._process.leave()) is None:
+        if (left := await self._process.hand_over()) is None:
             return None
         await self._ignore()
         return {

@@ -8,7 +8,7 @@ from typing import Any
 from ...agents import AgentCommand
 from ...conversation.failures import MissingFeatureError, UnsendableError
 from ..agent import Block
-from ..port import Workplace
+from ..workplace import Workplace
 from . import schema
 from .errors import AUTHENTICATION_NEEDED, METHOD_NOT_FOUND, AnswerError, SignInError
 from .peer import Peer

@@ -225,15 +225,15 @@ class SessionSettings:
         settings.update(opened.options)
         return settings
 
-    def leave(self) -> dict[str, Any]:
+    def hand_over(self) -> dict[str, Any]:
         """As plain data."""
         opened = self.opened.model_dump(mode="json", by_alias=True)
         options = [option.model_dump(mode="json", by_alias=True) for option in self.options]
         return {"opened": opened, "options": options, "model": self.model, "mode": self.mode}
 
     @classmethod
-    def left(cls, left: Mapping[str, Any]) -> SessionSettings:
-        """What `leave` has left."""
+    def inherited(cls, left: Mapping[str, Any]) -> SessionSettings:
+        """What `hand_over` has left."""
         opened = read(Opened, left["opened"]) or Opened()
         return cls(opened, several(ConfigOption)(left["options"]), left["model"], left["mode"])
 

@@ -344,20 +344,20 @@ class Services:
         self.questions.cancel()
         await self._terminals.close()
 
-    async def leave(self) -> dict[str, Any] | None:
+    async def hand_over(self) -> dict[str, Any] | None:
         """Let go of the terminals. Returns what `take_over` needs; None if one of them can't be left."""
         self.outputs.show()
-        if not (terminals := await self._terminals.leave()):
+        if not (terminals := await self._terminals.hand_over()):
             return None
         return {
             "terminals": terminals,
-            "files": self.files.leave(),
+            "files": self.files.hand_over(),
             "shown_in": self.outputs.shown_in,
-            "calls": self._calls.leave(),
+            "calls": self._calls.hand_over(),
         }
 
     async def take_over(self, left: Mapping[str, Any]) -> None:
-        """Go on with what `leave` has left."""
+        """Go on with what `hand_over` has left."""
         await self.files.take_over(left["files"])
         self.outputs.shown_in.update(left["shown_in"])
         if calls := left.get("calls"):

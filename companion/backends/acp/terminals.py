@@ -179,16 +179,16 @@ class AgentTerminal:
         self.is_running = False
         self._process.close()
 
-    async def leave(self) -> dict[str, Any] | None:
+    async def hand_over(self) -> dict[str, Any] | None:
         """Let go of it, running as it is. Returns what `take_over` needs; None if that is impossible."""
         self._reading.cancel()
         await asyncio.wait([self._reading])
-        if (left := await self._process.leave()) is None:
+        if (left := await self._process.hand_over()) is None:
             return None
         unread, errors = left["unread"]
         return {
             "child": {**left, "unread": (self._printing.half + unread, errors)},
-            "printing": self._printing.leave(),
+            "printing": self._printing.hand_over(),
         }
 
     async def _read(self) -> None:
@@ -282,16 +282,16 @@ class Terminals:
             del self._released[old]
         self._on_output(name)
 
-    async def leave(self) -> dict[str, Any] | None:
+    async def hand_over(self) -> dict[str, Any] | None:
         """Let go of all, running as they are. Returns what `take_over` needs; None if one can't be left."""
-        left = {name: await terminal.leave() for name, terminal in self._open.items()}
+        left = {name: await terminal.hand_over() for name, terminal in self._open.items()}
         if not all(left.values()):
             return None
         self._open = {}
         return {"open": left, "released": self._released, "next": next(self._numbers)}
 
     async def take_over(self, left: Mapping[str, Any]) -> None:
-        """Take what `leave` has left."""
+        """Take what `hand_over` has left."""
         self._numbers = itertools.count(left["next"])
         self._released = {name: Printed(*printed) for name, printed in left["released"].items()}
         for name, one in left["open"].items():

@@ -81,12 +81,12 @@ class ToolCalls:
             merged["rawInput"] = {**merged["rawInput"], **differing}
         return merged
 
-    def leave(self) -> dict[str, Any]:
+    def hand_over(self) -> dict[str, Any]:
         """What the next instance needs of the turn that runs."""
         return {"calls": self._calls, "names": self._names, "turn": self._turn}
 
     def take_over(self, left: Mapping[str, Any]) -> None:
-        """Go on with what `leave` has left."""
+        """Go on with what `hand_over` has left."""
         self._calls, self._names, self._turn = dict(left["calls"]), dict(left["names"]), left["turn"]
 
     def _begin(self, turn: object) -> None:

@@ -30,12 +30,12 @@ from ...clis.families import FAMILIES, CliFamily
 from ...exclusion import shortened
 from ...protocol import ContextUpdate, DiffAccepted, DiffOutcomeParams, DiffRejected, Notification
 from ...review.disk import refusal
-from ...review.left_reviews import Unclaimed
+from ...review.handed_over import Unclaimed
 from ...review.review import Owner
 from ...visible import is_plain
 from ..agent_tools import BUSY, failed
 from ..http.access import Access
-from ..knowledge import UntoldError
+from ..knowledge import NotSharedError
 from ..offer import Offer
 from ..sessions import Session, Stream
 from ..tools import why_invalid
@@ -48,7 +48,7 @@ TOKEN = "x-claude-code-ide-authorization"  # noqa: S105 - a name
 MOST_CONNECTIONS = 32
 """Of one window. Each has a token, so it is a CLI of this user's."""
 SETTLING = 0.5
-"""Seconds after the list of the tools. Told of a selection before that, Claude Code 2.1.318 stays half connected: it
+"""Seconds after the list of the tools. Sharing of a selection before that, Claude Code 2.1.318 stays half connected: it
 proposes nothing to the editor (docs/protocols/claude-ide.md#connection)."""
 MOST_CALLS = 64
 """Calls of one connection that wait for an answer."""
@@ -382,7 +382,7 @@ class Client:
             result = await self._result(identifier, name, arguments)
         except ValidationError as error:
             result = failed(f"{name}: {why_invalid(error)}")
-        except UntoldError as refused:
+        except NotSharedError as refused:
             result = failed(str(refused))
         except TimeoutError:
             result = failed(BUSY.format(name=name))
@@ -539,7 +539,7 @@ class Proposal:
         self.notify(DiffRejected(params=DiffOutcomeParams(file_path=self.path)))
         self._client.offer.background(self._client.offer.reviews.close(self, self.path))
 
-    def left(self) -> dict[str, Any]:
+    def handed_over(self) -> dict[str, Any]:
         """The call, which the next instance answers; if there is none, whoever keeps the connection does."""
         connection = self.connection
         if connection is None:

@@ -19,7 +19,7 @@ from pydantic.alias_generators import to_camel
 
 from ...protocol import FilePath
 from ..agent_tools import text
-from ..knowledge import UntoldError
+from ..knowledge import NotSharedError
 from ..offer import Offer
 from ..tool_schemas import (
     MOST,
@@ -123,7 +123,7 @@ async def selection_of(offer: Offer, there: Callable[[str], str] = str) -> dict[
     """
     try:
         found = await offer.knowledge.selection()
-    except UntoldError:
+    except NotSharedError:
         found = None
     if found is None or found.path is None or not found.selections:
         return {"text": "", "filePath": "", "fileUrl": "", "selection": _range(None, None)}

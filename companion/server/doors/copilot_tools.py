@@ -33,7 +33,7 @@ from ...libraries.sdk import MCPError, Server, ServerRequestContext
 from ...protocol import ContextUpdate, FilePath, Notification
 from ...review.disk import refusal
 from ..agent_tools import BUSY, Asking, failed, text
-from ..knowledge import UntoldError
+from ..knowledge import NotSharedError
 from ..offer import Offer
 from ..sessions import Session, StreamWire
 from ..tools import LEFT, OVER, why_invalid
@@ -125,7 +125,7 @@ class CopilotTools:
             return await self._result(session, name, arguments)
         except ValidationError as error:
             return failed(f"{name}: {why_invalid(error)}")
-        except UntoldError as refused:
+        except NotSharedError as refused:
             return failed(str(refused))
         except TimeoutError:
             return failed(BUSY.format(name=name))
@@ -269,7 +269,7 @@ class Pushes:
             while self.is_due:
                 await asyncio.sleep(QUIET)
                 self.is_due = False
-                with contextlib.suppress(TimeoutError, UntoldError):
+                with contextlib.suppress(TimeoutError, NotSharedError):
                     selection = await self._tools.selection()
                     if selection != self._selection and self._send("selection_changed", selection):
                         self._selection = selection

@@ -40,7 +40,7 @@ class AwaitedSession:
         if not isinstance(notification, ContextUpdate):
             self._outbox.append(notification.model_dump(by_alias=True, exclude_none=True))
 
-    def left(self) -> dict[str, Any]:
+    def handed_over(self) -> dict[str, Any]:
         """The session id that the CLI uses, by which the next instance finds it."""
         return {"session": self._known_as}
 

@@ -26,7 +26,7 @@ from .view import ChatView, agent_of, chat_id_of, folder_of, used_at
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand
-    from ...changes.port import Listing
+    from ...changes.change_screen import Listing
     from ...chats.transcript.render import Render
     from ...ids import ChatId
 
@@ -217,7 +217,7 @@ class ChatViews:
                     self._begin(view, window)
 
     @posted
-    def take_up_chat(self, chat: ChatId) -> None:
+    def resume_chat(self, chat: ChatId) -> None:
         view = sublime.View(chat)
         window = view.window() if view.is_valid() else None
         if window is None or not is_chat(view) or self.find(view):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...chats.prompt import Excerpt
-from ...exclusion import Told
+from ...exclusion import Sharing
 from ..windows import is_excluded
 
 if TYPE_CHECKING:
@@ -22,15 +22,15 @@ MOST = 16 * 1024
 NAME_ONLY = "(This file is active in the editor. Its text does not come with the prompt; read it if it matters.)"
 
 
-def context_of(view: sublime.View | None, told: Told) -> Excerpt | None:
+def context_of(view: sublime.View | None, sharing: Sharing) -> Excerpt | None:
     """What a view gives to a prompt by itself; None for nothing. Excluded files give nothing."""
-    if view is None or not told.has_files:
+    if view is None or not sharing.has_files:
         return None
     path, window = view.file_name(), view.window()
-    if (shown := path or view.name()) and is_excluded(told, shown, window.folders() if window else ()):
+    if (shown := path or view.name()) and is_excluded(sharing, shown, window.folders() if window else ()):
         return None
     selected = next((region for region in view.sel() if not region.empty()), None)
-    if selected and told.has_text:
+    if selected and sharing.has_text:
         return excerpt(view, selected, MOST)
     return Excerpt(*named(view), NAME_ONLY, is_automatic=True) if path else None
 

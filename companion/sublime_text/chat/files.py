@@ -8,14 +8,14 @@ from collections.abc import Callable
 import sublime
 
 from ...review.disk import Encodings, Stamp, stamp
-from ...review.port import UnsavedTextError
+from ...review.review_screen import UnsavedTextError
 from .. import buffers
 from ..bridge import UiBridge, asked
 from ..windows import OWN_SAVES, encodings_of, open_files, views_of_file
 
 
 class EditorFiles:
-    """The files in tabs: `companion.review.port.OpenFiles`. They are waited for as long as the editor lives."""
+    """The files in tabs: `OpenFiles`. They are waited for as long as the editor lives."""
 
     def __init__(self, bridge: UiBridge) -> None:
         self.bridge = bridge

@@ -146,7 +146,9 @@ class _Sending:
                 done(why)
                 if not why and undone:
                     self._adapter.ask_later(
-                        self._window, lambda companion: companion.changes.told(WindowId(number), undone), lambda _: None
+                        self._window,
+                        lambda companion: companion.changes.notes_sent(WindowId(number), undone),
+                        lambda _: None,
                     )
 
             paste(target, self._window, ShownText(text + undone_text(undone)), told, self._looks)

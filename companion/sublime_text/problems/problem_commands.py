@@ -52,7 +52,7 @@ def send_problems(adapter: Adapter, window: sublime.Window, scope: Scope) -> Non
         say(window, why)
         return
     rows = _rows(view) if view and scope == "selection" else None
-    told = adapter.settings.told(window)
+    sharing = adapter.settings.sharing(window)
 
     def listed(problems: Sequence[Diagnostic]) -> None:
         found = [each for each in problems if rows is None or any(each.touches(*row) for row in rows)]
@@ -63,7 +63,7 @@ def send_problems(adapter: Adapter, window: sublime.Window, scope: Scope) -> Non
 
     def read(found: ShownProblems | None) -> None:
         if found:
-            adapter.on_another_thread(lambda: found.diagnostics(told), listed)
+            adapter.on_another_thread(lambda: found.diagnostics(sharing), listed)
 
     adapter.problems.read(WindowId(window.id()), None if scope == "window" or path is None else [path], read)
 

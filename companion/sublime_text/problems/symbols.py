@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import sublime
 
 from ...ids import WindowId
-from ...server.port import SymbolPlace, SymbolPlaces, SymbolQuestion
+from ...server.window_screen import SymbolPlace, SymbolPlaces, SymbolQuestion
 from ..windows import find_window
 from . import lsp
 

@@ -10,7 +10,7 @@ import sublime
 from ...comments.comment import Comment
 from ...ids import WindowId
 from ...problems.shown import ShownProblems
-from ...server.port import Selected, Selection, SymbolPlaces, SymbolQuestion, Tab
+from ...server.window_screen import Selected, Selection, SymbolPlaces, SymbolQuestion, Tab
 from ..bridge import UiBridge, asked
 from ..comments.panel import CommentPanel
 from ..follow import show_beside
@@ -23,7 +23,7 @@ MOST_SELECTIONS = 100
 
 
 class WindowTools:
-    """What the tools ask: `companion.server.port.EditorTools`."""
+    """What the tools ask: `EditorTools`."""
 
     def __init__(
         self, bridge: UiBridge, focus: Focus, messenger: Messenger, problems: EditorProblems, comments: CommentPanel

@@ -129,11 +129,11 @@ class RejectedTexts:
         """A diff with this text was rejected."""
         self._kept.append((name, text, syntax))
 
-    def left(self) -> list[tuple[str, str, str]]:
+    def handed_over(self) -> list[tuple[str, str, str]]:
         """The texts as plain data, for the next instance."""
         return [(name, text, syntax.path if syntax else "") for name, text, syntax in self._kept]
 
-    def take_up(self, left: Sequence[tuple[str, str, str]]) -> None:
+    def resume(self, left: Sequence[tuple[str, str, str]]) -> None:
         """Go on with what the previous instance has left."""
         for name, text, syntax in left:
             self.add(name, text, sublime.syntax_from_path(syntax) if syntax else None)

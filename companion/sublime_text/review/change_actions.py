@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
-from ...review.port import NOT_EDITABLE
+from ...review.review_screen import NOT_EDITABLE
 from ...review.targets import Action, Target
 from ..panels import say
 from ..windows import focus_view

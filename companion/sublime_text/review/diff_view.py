@@ -25,7 +25,7 @@ from .answers import Attention
 from .change_actions import ChangeActions
 from .diff_marks import FILLERS, NARROW, SideMarks, are_few, proposal_links
 from .header import HEADER, Header, notes, show_headers, warnings_of
-from .leftovers import LeftViews, remember
+from .leftovers import InheritedViews, remember
 from .navigation import MarkedChanges
 from .removed_lines import RemovedLines, first_gap, gone_lines
 from .side_by_side import ScrollTogether
@@ -180,14 +180,14 @@ class DiffView:
         self.is_watching = False
         """Whether their widths are looked at again and again, as long as they are on the screen."""
 
-    def open(self, group: int, layout: Layout, focus_before: FocusBefore, left: LeftViews | None = None) -> None:
+    def open(self, group: int, layout: Layout, focus_before: FocusBefore, left: InheritedViews | None = None) -> None:
         """Make the views in a group of the window. `left` has those from before the package was loaded again."""
         self.group, self.layout, self.focus_before = group, layout, focus_before
         self._before = GroupContents(self.window, group)
         own = self._views_of_file()
         self._like = next((view for view in own if view.window() == self.window), next(iter(own), None))
         if left:
-            self._take_up(left)
+            self._resume(left)
             return
         if layout == "side_by_side":
             self._add_original()
@@ -212,7 +212,7 @@ class DiffView:
         self._original_header = Header(original, self._act)
         self._original_marks = SideMarks(original, "deleted")
 
-    def _take_up(self, left: LeftViews) -> None:
+    def _resume(self, left: InheritedViews) -> None:
         """Go on in the views of a diff from before."""
         for view in (left.original, left.proposal):
             for key in (HEADER, FILLERS):
@@ -223,7 +223,7 @@ class DiffView:
             self.layout = "inline"
         self._own(left.proposal)
         self.proposal.set_name(self._title)
-        self._removed.take_up()
+        self._removed.resume()
         self._is_exact, self._is_filled, self._is_original_filled = left.is_exact, True, True
         self.has_chosen_layout = left.has_chosen_layout
         if left.is_seen:
@@ -231,7 +231,7 @@ class DiffView:
         self._before.sheets, self._before.active = left.sheets, left.active
         self.wake()
 
-    def leave(self) -> dict[str, Any] | None:
+    def hand_over(self) -> dict[str, Any] | None:
         """End without closing the views, which the next instance of the package takes up.
 
         None if there is nothing to take up: the text wasn't there yet.
@@ -246,7 +246,7 @@ class DiffView:
             self.close()
             return None
         before = self._before
-        left = LeftViews(
+        left = InheritedViews(
             self.proposal,
             self.original if self.original and self.original.is_valid() else None,
             self.layout,

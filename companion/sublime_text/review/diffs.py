@@ -23,7 +23,7 @@ from ..panels import say
 from ..windows import Focus, FocusBefore, GroupContents, find_window, is_in_panel, is_visible, real_path
 from .answers import LONGEST_NAME, SETTLED, Answers, accepted, follow, keep_edits
 from .diff_view import DiffView
-from .leftovers import LeftViews, abandon, clear, keep_unwritten
+from .leftovers import InheritedViews, abandon, clear, keep_unwritten
 from .navigation import make_edits
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Diffs:
 
         `changed` is called when the diffs of a window are others, or what is known of one.
 
-        `is_reload` says whether there was an instance before this one, so that `take_up_reviews` follows.
+        `is_reload` says whether there was an instance before this one, so that `resume_reviews` follows.
         """
         self.bridge = bridge
         self._focus = focus
@@ -450,16 +450,16 @@ class Diffs:
         left = [view for view in VIEWS.within(window, *SIDES) if view.buffer_id() not in live]
         return [name for view in left for name in [view.name()] if clear(view)]
 
-    def leave(self) -> dict[str, Any]:
+    def hand_over(self) -> dict[str, Any]:
         """The package is unloaded: the next instance goes on with the diffs, in the same views.
 
         Returns what it needs for the rest, as plain data, for `inherit`.
         """
-        left = {"rejected": self.answers.rejected.left()}
+        left = {"rejected": self.answers.rejected.handed_over()}
         self.awaited.left()
         for diff in self._open.values():
             try:
-                diff.review.views = diff.leave()
+                diff.review.views = diff.hand_over()
             except Exception:
                 logger.exception("The diff of %s can't be left to the next instance", diff.review.name)
                 diff.review.views = None  # it shows it anew
@@ -467,16 +467,16 @@ class Diffs:
         return left
 
     def inherit(self, left: Mapping[str, Any]) -> None:
-        """Keep what the previous instance has left besides the diffs, which come with `take_up_reviews`."""
-        self.answers.rejected.take_up(left.get("rejected", ()))
+        """Keep what the previous instance has left besides the diffs, which come with `resume_reviews`."""
+        self.answers.rejected.resume(left.get("rejected", ()))
 
     @asked(waits=True)
-    def take_up_reviews(self, reviews: Sequence[Review]) -> list[ReviewId]:
+    def resume_reviews(self, reviews: Sequence[Review]) -> list[ReviewId]:
         closed: list[ReviewId] = []
         try:
             for review in reviews:
                 try:
-                    is_there = self._take_up(review)
+                    is_there = self._resume(review)
                 except Exception:
                     logger.exception("The diff of %s can't go on", review.name)
                     self._open.pop(review.number, None)
@@ -494,9 +494,9 @@ class Diffs:
         # A disk that hangs must not hold up whoever waits for an answer.
         threading.Thread(target=keep_unwritten, args=(left,), name="qwen-companion-kept", daemon=True).start()
 
-    def _take_up(self, review: Review) -> bool:
+    def _resume(self, review: Review) -> bool:
         """Go on with a diff; False if its views were closed meanwhile."""
-        left = LeftViews.of(review.views or {})
+        left = InheritedViews.of(review.views or {})
         window = left.proposal.window()
         if window is None:
             if left.original:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
-from ...changes.port import FileTurn
+from ...changes.change_screen import FileTurn
 from ...changes.rows import ChangeRow
 from ...ids import WindowId
 from ...review.changes import Count, changes, lines_of
@@ -121,7 +121,7 @@ class ReviewFeed:
         """What the view's record has for the next instance of the package."""
         return {ANSWERED: self.answered}
 
-    def take_up(self, record: OwnView) -> None:
+    def resume(self, record: OwnView) -> None:
         """Go on with what an earlier instance has `kept`; the proposals are about to come."""
         left = record.get(ANSWERED)
         if isinstance(left, list) and not self.answered and not self.proposals:

@@ -44,11 +44,11 @@ def clear(view: sublime.View) -> bool:
         view.set_scratch(True)
         view.close()
         return False
-    let_go(view)
+    release(view)
     return True
 
 
-def let_go(view: sublime.View) -> None:
+def release(view: sublime.View) -> None:
     """Turn a view of a diff into an ordinary one."""
     VIEWS.release(view)
     for key in (HEADER, FILLERS):
@@ -69,7 +69,7 @@ def _fingerprint(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class LeftViews:
+class InheritedViews:
     """The views of a diff, and what goes with them. Between two instances they are a dictionary of these fields."""
 
     proposal: sublime.View
@@ -87,7 +87,7 @@ class LeftViews:
     """The person has switched the layout themselves."""
 
     @classmethod
-    def of(cls, left: Mapping[str, Any]) -> LeftViews:
+    def of(cls, left: Mapping[str, Any]) -> InheritedViews:
         """What another instance has left, perhaps of another version. Raises TypeError if something is missing."""
         return cls(**{each.name: left[each.name] for each in fields(cls) if each.name in left})
 
@@ -96,7 +96,7 @@ def abandon(left: Sequence[Mapping[str, Any]]) -> None:
     """Nobody takes up these reviews, which are plain data: close their views, and keep edited proposals as tabs."""
     for one in left:
         if one.get("views"):
-            _abandon(LeftViews.of(one["views"]), SourceText(one["proposed"]).shown, one["file_path"])
+            _abandon(InheritedViews.of(one["views"]), SourceText(one["proposed"]).shown, one["file_path"])
 
 
 def keep_unwritten(left: Sequence[Mapping[str, Any]]) -> None:
@@ -115,7 +115,7 @@ def _keep(name: str, text: str, cli: str) -> None:
     say(sublime.active_window(), why)
 
 
-def _abandon(views: LeftViews, shown: str, path: str) -> None:
+def _abandon(views: InheritedViews, shown: str, path: str) -> None:
     if views.original:
         views.original.close()
     proposal = views.proposal
@@ -125,11 +125,11 @@ def _abandon(views: LeftViews, shown: str, path: str) -> None:
         proposal.close()
     else:
         removed = RemovedLines(proposal, lambda: None)
-        removed.take_up()
+        removed.resume()
         removed.hide()
         SideMarks(proposal, "inserted").clear()
         for view in (proposal, *proposal.clones()):
-            let_go(view)
+            release(view)
         if window := proposal.window():
             why = f"The diff of {os.path.basename(path)} has ended. Your edits are kept in its tab."
             say(window, why)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import sublime
 
-from ...changes.port import SavedText
+from ...changes.change_screen import SavedText
 from ...review.disk import Encodings, Stamp, decoded, read_bytes, stamp
 from ...review.source_text import SourceText
 from ..buffers import text_of

@@ -85,7 +85,7 @@ class RemovedLines:
             if gap:
                 self._look_later(gap, 1)
 
-    def take_up(self) -> None:
+    def resume(self) -> None:
         """The view is that of a diff from before, which may have been shown inline."""
         own = VIEWS.of(self._view)
         self._is_toggled = bool(own and own.get(INLINE)) and not self.is_own

@@ -278,7 +278,7 @@ class ReviewTab:
         """Whether the person was not led to the first change yet."""
         self._is_released = False
         self._record = VIEWS.take(view, feed.kind)
-        feed.take_up(self._record)
+        feed.resume(self._record)
         self._left = _left_at(self._record.get(CARET))
         """Where the caret was before its lines went away, until they are there again or the person goes elsewhere."""
         self._caret = [*view.sel()]

@@ -15,7 +15,7 @@ from .review_tab import ReviewTab, group_for
 from .since import SINCE, SinceFeed, choose_point, kept_point
 
 if TYPE_CHECKING:
-    from ...changes.port import SincePoint
+    from ...changes.change_screen import SincePoint
     from ...changes.rows import ChangeRow
     from ..comments.panel import CommentPanel
     from .diffs import Diffs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
-from ...changes.port import SHORT, SinceListing, SincePoint
+from ...changes.change_screen import SHORT, SinceListing, SincePoint
 from ...changes.rows import ChangeRow
 from ...changes.state import Chosen
 from ...chats.transcript.plain import flat

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
-from ...changes.port import FileChanges, Listing
+from ...changes.change_screen import FileChanges, Listing
 from ...changes.rows import ChangeRow
 from ...exclusion import shortened
 from ...ids import WindowId

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import sublime
 
-from ...changes.port import FileChanges
+from ...changes.change_screen import FileChanges
 from ...changes.rows import ChangeRow
 from ...changes.state import GOES
 from ...review.changes import carried, lines_of

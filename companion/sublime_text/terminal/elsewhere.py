@@ -20,7 +20,7 @@ from ..buffers import write_all
 from ..panels import PanelItem, choose, say, to_clipboard
 
 if TYPE_CHECKING:
-    from ...server.port import ElsewhereOffer, ElsewhereState
+    from ...server.window_screen import ElsewhereOffer, ElsewhereState
 
 PANEL = "QwenCompanion Elsewhere"
 """An output panel, since it shows tokens: the editor writes the text of a tab to the disk with its session."""

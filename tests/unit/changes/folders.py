@@ -11,8 +11,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from companion.changes.change_screen import SavedText
 from companion.changes.checkpoints import Checkpoints
-from companion.changes.port import SavedText
 from companion.changes.round import Round
 from companion.changes.saves import Overwritten, Saves
 from companion.changes.undo import RoundUndo, Write
@@ -72,9 +72,9 @@ class Folder:
         self.round.begin()
         assert self.store.copies.more(60) == 0
 
-    def look(self, *agents: str) -> None:
-        """A look at the folder while agents are at work."""
-        self.round.look(agents or (AGENT,))
+    def scan(self, *agents: str) -> None:
+        """A scan of the folder while agents are at work."""
+        self.round.scan(agents or (AGENT,))
         self.round.take()
 
     def listed(self) -> dict[str, str]:
@@ -102,8 +102,8 @@ class Folder:
         return refused + (self.undoing.finish(done) if done else [])
 
     def undo_all_to(self, before: Mapping[str, tuple[int, bytes]]) -> None:
-        """Undo everything that a look finds: the folder is as it was, and nothing waits."""
-        self.look()
+        """Undo everything that a scan finds: the folder is as it was, and nothing waits."""
+        self.scan()
         assert self.undo_all() == []
         assert tree(self.path) == before
         assert self.listed() == {}
@@ -127,7 +127,7 @@ class Folder:
         self.saved(path)
 
     def saved(self, path: str, since: int = 0, until: int = 0, *, loaded: str | None = None) -> Overwritten | None:
-        """The word of a save comes. The tab was loaded from what the last look has seen, or from another text."""
+        """The word of a save comes. The tab was loaded from what the last scan has seen, or from another text."""
         return self.saves.saved(path, Encodings(), SavedText(loaded, since=since, until=until))
 
     def edit(self, path: str, loaded: str, text: str, *, found: bytes | None = None) -> Overwritten | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from companion.changes.port import SinceListing, SincePoint
+from companion.changes.change_screen import SinceListing, SincePoint
 from companion.changes.rows import ChangeRow
 from companion.changes.since import SinceReviews
 from companion.changes.state import Chosen

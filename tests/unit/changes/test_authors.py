@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from companion.changes.port import SavedText
+from companion.changes.change_screen import SavedText
 from companion.review.disk import Encodings
 from companion.snapshots.files import WriteRefusedError
 
@@ -74,12 +74,12 @@ class Authors(RuleBasedStateMachine):
     @rule(at=st.integers(1, 3))
     def agent_renames(self, at: int) -> None:
         """The person opens it under its new name."""
-        self.look()
+        self.scan()
         name = f"{at}.txt"
         if name != self.name and (self.folder.path / self.name).exists():
             (self.folder.path / self.name).rename(self.folder.path / name)
             self.name = name
-            self.look()
+            self.scan()
             self.opens()
 
     @rule()
@@ -101,7 +101,7 @@ class Authors(RuleBasedStateMachine):
     @rule(is_seen=st.booleans())
     def saves(self, is_seen: bool) -> None:
         if is_seen:
-            self.look()
+            self.scan()
         on_disk = self.folder.path / self.name
         found = on_disk.read_bytes() if on_disk.exists() else None
         text = self.text(self.tab).replace("\r\n", "\n")
@@ -116,8 +116,8 @@ class Authors(RuleBasedStateMachine):
         self.folder.saves.saved(self.name, Encodings(), SavedText(self.loaded_text, text, found))
 
     @rule()
-    def look(self) -> None:
-        self.folder.look()
+    def scan(self) -> None:
+        self.folder.scan()
 
     @rule()
     def restart(self) -> None:
@@ -126,7 +126,7 @@ class Authors(RuleBasedStateMachine):
     @rule(number=numbers, keeps=st.booleans(), part=st.one_of(st.none(), numbers))
     def decides(self, number: int, keeps: bool, part: int | None) -> None:
         """One change, or a line of it."""
-        self.look()
+        self.scan()
         contents = self.folder.round.contents(self.name)
         found = contents[2].found if contents else ()
         if number >= len(found):
@@ -170,7 +170,7 @@ class Authors(RuleBasedStateMachine):
 
     @rule(is_restarted=st.booleans())
     def undoes_all(self, is_restarted: bool) -> None:
-        self.look()
+        self.scan()
         if is_restarted:
             self.folder.reopen()
         before = self.mine()
@@ -187,14 +187,14 @@ class Authors(RuleBasedStateMachine):
     @rule()
     def checkpoint(self) -> None:
         """A prompt is sent."""
-        self.look()
+        self.scan()
         number = self.folder.checkpoints.add(AGENT, "")
         self.points.append((number, self.name, {line.strip() for line in self.disk}))
 
     @rule(number=numbers, is_restarted=st.booleans())
     def restores(self, number: int, is_restarted: bool) -> None:
         """Back to a checkpoint, but for what the person has written since."""
-        self.look()
+        self.scan()
         if number >= len(self.points) or self.points[number][1] != self.name:
             return
         if is_restarted:
@@ -215,7 +215,7 @@ class Authors(RuleBasedStateMachine):
     @rule()
     def undoes_those_too(self) -> None:
         """What the person has written alone stays in a file that was there before."""
-        self.look()
+        self.scan()
         if any(each.is_created for each in self.folder.round.state.known.values()):
             return
         alone = {line.strip() for line in self.disk if line.strip().startswith("p")}

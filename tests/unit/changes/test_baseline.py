@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.changes.port import SavedText
+from companion.changes.change_screen import SavedText
 from companion.review.disk import Encodings
 from companion.snapshots.git import GitStoppedError
 
@@ -36,7 +36,7 @@ def test_a_file_that_has_grown_over_the_limit_goes_back_to_what_it_was(folder: F
     folder.round.begin()
     before = tree(folder.path)
     folder.write("a.py", LARGE)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.py": "large"}
     folder.undo_all_to(before)
     folder.redo()
@@ -48,7 +48,7 @@ def test_a_copy_of_a_file_that_has_grown_over_the_limit_is_no_rename_of_it(folde
     before = tree(folder.path)
     folder.write("copy.py", LINES)
     folder.write("a.py", LINES.encode() + LARGE)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.py": "large", "copy.py": "created"}
     folder.undo_all_to(before)
 
@@ -59,7 +59,7 @@ def test_a_file_that_can_be_read_no_longer_has_not_been_created(folder: Folder, 
     found = (folder.path / "b.txt").lstat()
     key = found.st_size, found.st_mtime_ns, found.st_ino, found.st_mode
     monkeypatch.setitem(folder.store._failed, "b.txt", key)  # pyright: ignore[reportPrivateUsage]
-    folder.look()
+    folder.scan()
     (row,) = folder.round.rows()
     assert row.kind == "unreadable"
     assert row.before
@@ -75,8 +75,8 @@ def test_a_deletion_that_was_seen_on_a_full_disk_is_listed_later(folder: Folder,
     with monkeypatch.context() as patched:
         patched.setattr(folder.store.objects, "write_tree", full)
         with pytest.raises(GitStoppedError):
-            folder.look()
-    folder.look()
+            folder.scan()
+    folder.scan()
     assert folder.listed() == {"b.txt": "deleted"}
 
 
@@ -89,7 +89,7 @@ def test_a_deleted_file_comes_back_with_the_permissions_of_its_round(folder: Fol
     folder.round.begin()
     (folder.path / "a.py").chmod(0o600)
     (folder.path / "b.txt").chmod(0o640)
-    folder.look()
+    folder.scan()
     folder.round.begin()
     before = tree(folder.path)
     (folder.path / "a.py").unlink()
@@ -103,9 +103,9 @@ def test_a_deleted_file_does_not_come_back_with_an_agents_permissions(folder: Fo
     folder.round.begin()
     (folder.path / "a.py").chmod(0o600)
     folder.write("a.py", "agent\n")
-    folder.look()
+    folder.scan()
     (folder.path / "a.py").unlink()
-    folder.look()
+    folder.scan()
     folder.undo_all()
     assert permissions(folder, "a.py") != 0o600
 
@@ -123,14 +123,14 @@ def test_git_is_seen_to_move_the_repository_that_the_folder_is_a_part_of(tmp_pat
     part.store_path = tmp_path / "store"
     part.reopen()
     part.round.begin()
-    part.look()
+    part.scan()
     git(whole, "checkout", "-q", "other")
-    seen = part.round.look((AGENT,))
+    seen = part.round.scan((AGENT,))
     assert (seen.moved_by, seen.by_git) == ("checkout", ("a.py",))
     part.write("a.py", "agent\n")
-    part.look()
+    part.scan()
     git(whole, "checkout", "-q", "--", "part/a.py")
-    assert part.round.look((AGENT,)).by_git == ("a.py",)
+    assert part.round.scan((AGENT,)).by_git == ("a.py",)
 
 
 def test_a_repository_in_an_ignored_folder_is_left_to_a_round_of_its_own(folder: Folder):
@@ -142,13 +142,13 @@ def test_a_repository_in_an_ignored_folder_is_left_to_a_round_of_its_own(folder:
     folder.round.begin()
     assert folder.round.state.nested == ["own", "vendor/library", "vendor/of/another"]
     folder.write("own/x.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
 
 
 @pytest.mark.parametrize(("codec", "encoding"), [("utf-8", ""), ("cp1251", "Cyrillic (Windows 1251)")])
 def test_what_an_agent_wrote_just_before_a_save_stays_its_own(folder: Folder, codec: str, encoding: str):
-    """No look has come between: the person had it in their tab, and saved it with an edit."""
+    """No scan has come between: the person had it in their tab, and saved it with an edit."""
     lines = LINES.replace("line", "строка")
     folder.write("a.py", lines.encode(codec))
     folder.round.begin()
@@ -170,7 +170,7 @@ def test_a_look_between_a_save_and_its_word_changes_nothing_of_that(folder: Fold
     folder.write("a.py", agents)
     began = time.time_ns()
     folder.write("a.py", agents.replace(b"line 20\r\n", b"mine\r\n"))
-    folder.look()
+    folder.scan()
     folder.saved("a.py", began, loaded=LINES.replace("line 3\n", "agent\n"))
     assert folder.undo_all() == []
     assert folder.read("a.py") == before.replace(b"line 20\r\n", b"mine\r\n")

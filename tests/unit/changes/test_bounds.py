@@ -49,10 +49,10 @@ def test_the_saves_of_a_file_between_two_checkpoints_are_one(folder: Folder):
 
 def test_a_checkpoint_is_restored_with_all_saves_since_though_they_are_one(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
-    folder.look()
+    folder.scan()
     number = folder.checkpoints.add("Qwen Code", "turn")
     folder.write("a.py", LINES.replace("line 3\n", "agent\nagain\n"))
-    folder.look()
+    folder.scan()
     saved_often(folder, "a.py")
     writes, base, left = folder.checkpoints.plan(number)
     for write in writes:
@@ -70,7 +70,7 @@ def test_saves_between_which_an_agent_has_written_stay_apart(folder: Folder):
         saved_often(folder, "a.py", 3)
         folder.round.saved_at.clear()  # a while later: what is written now is of no formatter
         folder.write("a.py", folder.read("a.py") + b"agent %d\n" % at)
-        folder.look()
+        folder.scan()
     assert 4 <= len(folder.round.state.saves) < 8
     writes, _, left = folder.checkpoints.plan(number)
     (write,) = writes
@@ -81,7 +81,7 @@ def test_saves_between_which_an_agent_has_written_stay_apart(folder: Folder):
 
 def test_a_keep_is_taken_back_with_all_saves_since_though_they_are_one(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
-    folder.look()
+    folder.scan()
     folder.round.keep_file("a.py")
     saved_often(folder, "a.py")
     assert len(folder.round.state.saves) < 3

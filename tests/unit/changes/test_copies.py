@@ -119,7 +119,7 @@ def test_what_nobody_has_is_listed_and_has_no_undo(folder: Folder):
     folder.round.begin()
     shutil.rmtree(folder.path / ".git")
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     for _ in range(2):
         (row,) = folder.round.rows()
         assert (row.path, row.kind, row.note) == ("a.txt", "unsaved", "its old text was not saved")
@@ -137,7 +137,7 @@ def test_a_file_that_is_renamed_before_it_is_copied_stops_no_list(folder: Folder
     shutil.rmtree(folder.path / ".git")
     (folder.path / "a.txt").unlink()
     folder.write("d.txt", "a.txt\n" * 99)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.txt": "unsaved", "d.txt": "created"}
 
 
@@ -179,7 +179,7 @@ def test_an_index_that_lies_does_not_decide_what_an_undo_writes(folder: Folder):
     os.utime(index, ns=(times.st_atime_ns, times.st_mtime_ns))
     before = tree(folder.path)
     folder.begin_copied()
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
     folder.write("a.txt", "agent\n")
     folder.undo_all_to(before)
@@ -195,12 +195,12 @@ def test_a_damaged_copy_is_not_written(folder: Folder):
     there.chmod(0o600)
     there.write_bytes((objects / forged[:2] / forged[2:]).read_bytes())
     folder.write("new.txt", "agent\n")
-    folder.look()
+    folder.scan()
     (refused,) = folder.undo_all()
     assert refused == "the copy of what new.txt was before is damaged"
     assert folder.read("new.txt") == b"agent\n"
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     journal = Journal(folder.round, folder.undoing)
     journal.begin(Intent("undo", folder.undoing.plan_all()[0]))
     # The editor is killed here: one damaged copy keeps nothing else from being finished.
@@ -220,11 +220,11 @@ def test_tracked_files_that_an_ignore_rule_matches_are_listed(folder: Folder, wh
     folder.write("a.txt", "agent\n")
     folder.write("hidden.txt", "as git hides it\n")
     (folder.path / "b.txt").unlink()
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.txt": "modified", "b.txt": "deleted"}
     folder.write("b.txt", "agent\n")
     folder.reopen()
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.txt": "modified", "b.txt": "modified"}
     (folder.path / "hidden.txt").unlink()
     folder.undo_all_to(before)
@@ -236,7 +236,7 @@ def test_a_change_of_the_rules_in_the_repository_is_a_row_and_hides_nothing(fold
     folder.write(".git/info/exclude", "# a comment\n*\n")
     folder.write("a.txt", "agent\n")
     folder.write("new.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {".git/info/exclude": "rules", "a.txt": "modified", "new.txt": "created"}
     (refused,) = folder.undo_all()
     assert ".git/info/exclude" in refused
@@ -250,7 +250,7 @@ def test_what_no_round_needs_is_freed(folder: Folder):
     kept = folder.store.copies.prune([folder.round.state.base.tree], [], grown=0)
     for number in range(20):
         folder.write("a.txt", os.urandom(20_000) + b"%d" % number)
-        folder.look()
+        folder.scan()
     state = folder.round.state
     assert folder.store.copies.size() > kept + 300_000
     assert folder.store.copies.prune([state.base.tree, state.now.tree], [], grown=0) < kept + 30_000
@@ -267,7 +267,7 @@ def test_of_a_file_that_changes_at_each_look_only_the_last_text_is_kept(
     before = tree(folder.path)
     for _ in range(20):
         folder.write("a.txt", os.urandom(30_000))
-        folder.look()
+        folder.scan()
         assert folder.store.copies.size() < 200_000
     folder.undo_all_to(before)
     folder.redo()
@@ -283,11 +283,11 @@ def test_what_a_question_about_git_needs_is_not_freed_before_the_answer(
     folder.begin_copied()
     monkeypatch.setattr(copies.Copies.prune, "__kwdefaults__", {"grown": 0})
     git(folder.path, "checkout", "-q", "main")
-    seen = folder.round.look([AGENT])
+    seen = folder.round.scan([AGENT])
     assert seen.by_git == ("a.txt",)
     folder.round.take()
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     folder.saves.belongs_to_the_person(seen)
     assert folder.undo_all() == []
     assert folder.read("a.txt") == b"a.txt\n" * 100
@@ -297,11 +297,11 @@ def test_what_a_late_word_of_a_save_needs_is_not_freed(folder: Folder, monkeypat
     folder.begin_copied()
     monkeypatch.setattr(copies.Copies.prune, "__kwdefaults__", {"grown": 0})
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     folder.write("a.txt", "mine\n")
-    folder.look()
+    folder.scan()
     folder.write("a.txt", "agent again\n")
-    folder.look()
+    folder.scan()
     (sighting, *_) = folder.round.recent.of("a.txt")[1:]
     assert sighting.before
     assert folder.store.objects.read([sighting.before.blob]) == {sighting.before.blob: b"agent\n"}
@@ -316,7 +316,7 @@ def test_over_the_bound_the_oldest_turns_go(folder: Folder, monkeypatch: pytest.
     for number in range(12):
         folder.checkpoints.add("Qwen Code", f"turn {number}")
         folder.write("a.txt", os.urandom(30_000))
-        folder.look()
+        folder.scan()
         assert folder.store.copies.size() < 250_000
     points = folder.round.state.checkpoints
     assert folder.round.dropped == 12 - len(points) > 0
@@ -339,7 +339,7 @@ def test_a_large_file_holds_up_no_reload(folder: Folder, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(files._Hash, "write", closed)
     with pytest.raises(GitStoppedError):
-        folder.look()
+        folder.scan()
     assert sum(parts) < 10 * 1024 * 1024
 
 
@@ -348,13 +348,13 @@ def test_rules_that_the_person_has_saved_hold_at_once(folder: Folder):
     folder.write("old.log", "old\n")
     folder.begin_copied()
     folder.write("made.o", "agent\n")
-    folder.look()
+    folder.scan()
     folder.save(".gitignore", "*.o\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
     folder.write("more.o", "agent\n")
     folder.write("old.log", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"old.log": "modified"}
     assert folder.undo_all() == []
     assert folder.read("old.log") == b"old\n"
@@ -366,11 +366,11 @@ def test_a_save_of_rules_that_an_agent_has_changed_hides_nothing(folder: Folder)
     folder.begin_copied()
     folder.write(".gitignore", "*.log\nhidden.txt\n")
     folder.write("hidden.txt", "agent\n")
-    folder.look()
+    folder.scan()
     folder.edit(".gitignore", "*.log\nhidden.txt\n", "hidden.txt\n*.o\n")
     folder.write("made.o", "ignored\n")
     folder.write("made.log", "ignored no longer\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {".gitignore": "modified", "hidden.txt": "created", "made.log": "created"}
 
 
@@ -380,7 +380,7 @@ def test_a_sparse_file_without_end_is_listed_and_not_read(folder: Folder):
     for name in ("a.txt", "new.txt"):
         with (folder.path / name).open("ab") as file:
             file.truncate(1 << 40)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.txt": "large", "new.txt": "large"}
     refused = sorted(folder.undo_all())
     assert [each.partition(",")[0] for each in refused] == ["a.txt is over 256 MB", "new.txt is over 256 MB"]
@@ -436,7 +436,7 @@ def test_a_repository_with_pipes_and_devices_holds_nothing_up(
         at.symlink_to("/dev/zero")
     folder.round.begin()
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed().get("a.txt") in {"modified", "unsaved"}
 
 
@@ -472,17 +472,17 @@ def test_no_look_goes_to_another_computer_that_a_repository_names(
         }
         folder.write(*files_of_git[by])
     folder.write(".gitignore", "nested\n")
-    looked: list[str] = []
+    scanned: list[str] = []
 
     def watched(module: ModuleType, name: str) -> None:
         real = getattr(module, name)
 
-        def look(path: Any, *args: Any, **more: Any) -> Any:
+        def scan(path: Any, *args: Any, **more: Any) -> Any:
             if "evil" in os.fsdecode(path):
-                looked.append(f"{name} {path!r}")
+                scanned.append(f"{name} {path!r}")
             return real(path, *args, **more)
 
-        monkeypatch.setattr(module, name, look)
+        monkeypatch.setattr(module, name, scan)
 
     for name in ("stat", "lstat", "open", "scandir", "listdir"):
         watched(os, name)
@@ -491,15 +491,15 @@ def test_no_look_goes_to_another_computer_that_a_repository_names(
     real_run = Git.run
 
     def run(self: Git, *args: Any, lent: Sequence[str] = (), **more: Any) -> bytes:
-        looked.extend(path for path in lent if "evil" in path)
+        scanned.extend(path for path in lent if "evil" in path)
         return real_run(self, *args, lent=lent, **more)
 
     monkeypatch.setattr(Git, "run", run)
     folder.round.begin()
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed().get("a.txt") in {"modified", "unsaved"}
-    assert looked == []
+    assert scanned == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names and links that Windows lacks")
@@ -548,7 +548,7 @@ def test_an_object_that_harms_is_not_read(folder: Folder, kind: str, monkeypatch
     else:
         at.write_bytes(zlib.compress(b"blob 99999999999\0" + bytes(50_000_000)))
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.txt": "unsaved"}
 
 
@@ -575,7 +575,7 @@ def test_a_pipe_that_git_opens_for_a_list_stops_it_soon_and_is_named(
     pipe.unlink()
     folder.round.begin()
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed()["a.txt"] == "modified"
 
 
@@ -587,8 +587,8 @@ def test_attributes_that_are_a_pipe_or_a_device_are_not_opened(folder: Folder, m
     os.mkfifo(folder.path / "sub/.gitattributes")
     folder.write("sub/c.txt", "agent\n")
     with pytest.raises(GitStoppedError, match=r"sub/\.gitattributes"):
-        folder.look()
+        folder.scan()
     (folder.path / "sub/.gitattributes").unlink()
     (folder.path / "sub/.gitattributes").symlink_to("/dev/zero")
-    folder.look()
+    folder.scan()
     assert folder.listed()["sub/c.txt"] == "modified"

@@ -151,13 +151,13 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(lower=halves, is_loaded=st.booleans())
     def person_saves_their_half(self, lower: int, is_loaded: bool) -> None:
-        """Their tab has what is on the disk; a look may have come since it was loaded."""
+        """Their tab has what is on the disk; a scan may have come since it was loaded."""
         text = shared(self.upper, self.lower)
         if is_loaded:
             self.folder.write(SHARED, shared(self.upper, lower))
             self.folder.saved(SHARED, loaded=text)
         else:
-            self.folder.look()
+            self.folder.scan()
             self.folder.save(SHARED, shared(self.upper, lower))
         self.disk = self.files()
         reviewed = next(upper for upper in range(4) if b"agent %d" % upper in self.baseline[SHARED][1])
@@ -167,12 +167,12 @@ class Interleavings(RuleBasedStateMachine):
     @rule(upper=halves, lower=halves, is_seen=st.booleans())
     def person_saves_unsaved_text_over_what_an_agent_wrote(self, upper: int, lower: int, is_seen: bool) -> None:
         """What is not on the disk any more was given back by the save."""
-        self.folder.look()
+        self.folder.scan()
         mine, theirs = shared(self.upper, lower), shared(upper, self.lower)
         loaded = shared(self.upper, self.lower)
         self.folder.write(SHARED, theirs)
         if is_seen:
-            self.folder.look()
+            self.folder.scan()
         below = self.folder.edit(SHARED, loaded, mine, found=theirs.encode())
         assert (below.data.decode() if below else None) == (theirs if upper != self.upper else None)
         self.disk = self.files()
@@ -186,7 +186,7 @@ class Interleavings(RuleBasedStateMachine):
         if is_late:
             began = time.time_ns()
             self.folder.write(name, content)
-            self.folder.look()
+            self.folder.scan()
             self.folder.write(name, formatted)
             self.folder.saved(name, began, time.time_ns())
         else:
@@ -199,7 +199,7 @@ class Interleavings(RuleBasedStateMachine):
     def a_look_comes_in_the_middle_of_a_save(self, name: str, content: bytes, at: int) -> None:
         began = time.time_ns()
         self.folder.write(name, content[:at])
-        self.folder.look()
+        self.folder.scan()
         self.folder.write(name, content)
         self.folder.saved(name, began, time.time_ns())
         self.disk = self.files()
@@ -207,7 +207,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(runs=st.integers(0, 5), is_after=st.booleans())
     def git_is_killed_in_a_look(self, runs: int, is_after: bool) -> None:
-        """At one of its runs, before or after it has done its work. The next look finds everything."""
+        """At one of its runs, before or after it has done its work. The next scan finds everything."""
         git_of_store = self.folder.store._git  # pyright: ignore[reportPrivateUsage]
         run, left = git_of_store.run, [runs]
 
@@ -220,12 +220,12 @@ class Interleavings(RuleBasedStateMachine):
             raise GitStoppedError("killed")
 
         with patch.object(git_of_store, "run", killed), contextlib.suppress(GitStoppedError):
-            self.folder.look()
+            self.folder.scan()
 
     @rule(writes=st.integers(0, 3))
     def the_editor_is_killed_in_an_undo(self, writes: int) -> None:
         """Some files are written and nobody has noted it: the rest waits as before."""
-        self.folder.look()
+        self.folder.scan()
         planned, refused = self.folder.undoing.plan_all()
         assert refused == []
         for write in planned[:writes]:
@@ -273,12 +273,12 @@ class Interleavings(RuleBasedStateMachine):
         self.kept([name])
 
     @rule()
-    def look(self) -> None:
-        self.folder.look()
+    def scan(self) -> None:
+        self.folder.scan()
 
     @rule(name=names)
     def keep_file(self, name: str) -> None:
-        self.folder.look()
+        self.folder.scan()
         found = self.folder.round.find(name)
         if found:
             self.folder.round.keep_file(name)
@@ -286,7 +286,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(name=names)
     def undo_file(self, name: str) -> None:
-        self.folder.look()
+        self.folder.scan()
         found = self.folder.round.find(name)
         if found:
             assert self.folder.undo(name) == []
@@ -295,7 +295,7 @@ class Interleavings(RuleBasedStateMachine):
     @rule(name=names, number=st.integers(0, 3), keeps=st.booleans())
     def decide_one_change(self, name: str, number: int, keeps: bool) -> None:
         """A part moves to the other side, and the rest stays where it is."""
-        self.folder.look()
+        self.folder.scan()
         keys = self.folder.keys(name)
         row = next((row for row in self.folder.round.rows() if row.path == name), None)
         if not keys or row is None or row.kind != "modified" or number >= len(keys):
@@ -344,7 +344,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule()
     def keep_all(self) -> None:
-        self.folder.look()
+        self.folder.scan()
         paths = [path for each in self.folder.round.waiting() for path in each.paths]
         self.folder.keep_all()
         self.kept(paths)
@@ -353,7 +353,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule()
     def undo_all(self) -> None:
-        self.folder.look()
+        self.folder.scan()
         paths = [path for each in self.folder.round.waiting() for path in each.paths]
         assert self.folder.undo_all() == []
         self.undone(paths)

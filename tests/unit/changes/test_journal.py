@@ -203,9 +203,9 @@ def with_a_line_of_both(base: Path) -> tuple[Driven, int]:
     number = folder.checkpoints.add(AGENT, "go")
     text = LINES.replace("line 3\n", "an agent's line\n").replace("line 9\n", "another one\n")
     folder.write("a.txt", text)
-    folder.look()
+    folder.scan()
     folder.edit("a.txt", text, text.replace("an agent's line\n", BOTH))
-    folder.look()
+    folder.scan()
     return folder, number
 
 
@@ -257,7 +257,7 @@ def test_a_kill_while_an_undo_is_noted_leaves_a_line_of_both(
         if pending := journal.pending():
             assert journal.sorted_out(pending)[1:] == ([], [])
             finish(folder, pending, pending.writes)
-        folder.look()
+        folder.scan()
         assert folder.undo_all() == []
         assert BOTH in folder.read("a.txt").decode()
         assert "another one" not in folder.read("a.txt").decode()
@@ -278,11 +278,11 @@ def test_a_look_that_fails_after_an_undo_leaves_a_line_of_both(
     def fails(*_: object, **__: object) -> None:
         raise GitStoppedError("killed")
 
-    monkeypatch.setattr(folder.store, "look", fails)
+    monkeypatch.setattr(folder.store, "scan", fails)
     with pytest.raises(UnseenError):
         folder.redo() if what == "back" else decide(folder, what, number)
     monkeypatch.undo()
-    folder.look()
+    folder.scan()
     assert folder.undo_all() == []
     assert BOTH in folder.read("a.txt").decode()
     assert "another one" not in folder.read("a.txt").decode()
@@ -293,7 +293,7 @@ def test_nothing_is_written_that_could_not_be_noted_before(tmp_path: Path, monke
     folder.write("a.txt", "one\n")
     folder.round.begin()
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     journal = Journal(folder.round, folder.undoing)
 
     def full(descriptor: int) -> None:
@@ -313,7 +313,7 @@ def test_a_rename_is_undone_whole_or_not_at_all(tmp_path: Path, blocked: str, mo
     (folder.path / "new").mkdir()
     (folder.path / "old" / "a.txt").rename(folder.path / "new" / "b.txt")
     folder.write("other.txt", "agent\n")
-    folder.look()
+    folder.scan()
     writes, _ = folder.undoing.plan_all()
     if blocked == "old place":
         (folder.path / "old").write_text("a file in its place\n") if not (folder.path / "old").exists() else None
@@ -341,7 +341,7 @@ def test_a_rename_whose_undo_was_interrupted_is_undone_whole_or_not_at_all(tmp_p
     folder.round.begin()
     (folder.path / "a.txt").rename(folder.path / "b.txt")
     folder.write("other.txt", "agent\n")
-    folder.look()
+    folder.scan()
     intent = Intent("undo", folder.undoing.plan_all()[0])
     (folder.path / "a.txt").write_text("mine\n")
     done, rest, left = Journal(folder.round, folder.undoing).sorted_out(intent)
@@ -358,7 +358,7 @@ def test_a_rename_is_taken_back_and_restored_whole_or_not_at_all(tmp_path: Path,
     (folder.path / "new").mkdir()
     (folder.path / "old" / "a.txt").rename(folder.path / "new" / "b.txt")
     folder.write("other.txt", "agent\n")
-    folder.look()
+    folder.scan()
     if what == "back":
         assert folder.undo_all() == []
         writes = folder.undoing.plan_back()[1]
@@ -384,7 +384,7 @@ def set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driven:
     folder.round.begin()
     for name in ("a.txt", "b.txt"):
         folder.write(name, "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.undo("a.txt") == []
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() - 3600)
@@ -416,7 +416,7 @@ def test_writing_stops_when_the_folder_is_let_go_and_the_rest_stays_noted(tmp_pa
     folder.round.begin()
     for number in range(5):
         folder.write(f"{number}.txt", "agent\n")
-    folder.look()
+    folder.scan()
     writes, _ = folder.undoing.plan_all()
     journal, asked = Journal(folder.round, folder.undoing), iter([False, False, True])
     journal.begin(Intent("undo", writes))
@@ -435,7 +435,7 @@ def test_a_part_of_a_file_is_noted_with_its_text(tmp_path: Path):
     folder.write("a.txt", LINES)
     folder.round.begin()
     folder.write("a.txt", LINES.replace("line 3\n", "agent\n").replace("line 20\n", "agent\n"))
-    folder.look()
+    folder.scan()
     writes = folder.undoing.plan("a.txt", folder.keys("a.txt")[0])
     journal = Journal(folder.round, folder.undoing)
     journal.begin(Intent("undo", writes))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from companion.changes.change_screen import SavedText
 from companion.changes.lines import Weave
-from companion.changes.port import SavedText
 from companion.changes.state import Operation
 from companion.review.disk import Encodings
 from companion.snapshots.files import WriteRefusedError
@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Folder:
     made.write("a.py", LINES)
     made.round.begin()
     made.write("a.py", AGENTS)
-    made.look()
+    made.scan()
     return made
 
 
@@ -42,7 +42,7 @@ def test_a_line_beside_an_agents_line_is_the_persons(folder: Folder, mine: str):
 def test_a_line_inside_an_agents_change_is_the_persons(folder: Folder):
     both = LINES.replace("line 3\n", "one\ntwo\n")
     folder.write("a.py", both)
-    folder.look()
+    folder.scan()
     folder.edit("a.py", both, both.replace("two\n", "mine\ntwo\n"))
     folder.reopen()
     assert folder.undo_all() == []
@@ -76,7 +76,7 @@ def test_an_agents_line_is_its_own_in_another_form(folder: Folder, formatted: st
 
 def test_a_created_file_with_lines_of_the_person_is_not_deleted(folder: Folder):
     folder.write("new.py", "agent\nagain\n")
-    folder.look()
+    folder.scan()
     folder.edit("new.py", "agent\nagain\n", "agent\nmine\nagain\n")
     rows = {row.path: (row.kind, row.note) for row in folder.round.rows()}
     assert rows["new.py"] == ("created", "with your edit")
@@ -93,14 +93,14 @@ def test_a_created_file_with_lines_of_the_person_is_not_deleted(folder: Folder):
 
 def test_a_created_file_that_the_person_has_rewritten_is_not_deleted(folder: Folder):
     folder.write("new.py", "agent\n")
-    folder.look()
+    folder.scan()
     folder.edit("new.py", "agent\n", "all of it is mine\n")
     assert folder.undo_all() == []
     assert folder.read("new.py") == b"all of it is mine\n"
 
 
 def test_what_an_agent_wrote_before_a_save_over_it_is_offered(folder: Folder):
-    """No look has come between."""
+    """No scan has come between."""
     folder.write("a.py", theirs := AGENTS.replace("line 9\n", "unseen\n"))
     below = folder.edit("a.py", AGENTS, AGENTS.replace("line 20\n", "mine\n"), found=theirs.encode())
     assert below
@@ -114,7 +114,7 @@ def test_a_part_that_is_kept_glues_no_lines(tmp_path: Path):
     folder.write("a.txt", "one\ntwo")
     folder.round.begin()
     folder.write("a.txt", "one\ntwo\nthree\nfour\n")
-    folder.look()
+    folder.scan()
     (key,) = folder.keys("a.txt")
     folder.round.keep_change("a.txt", key, (3, 3))
     contents = folder.round.contents("a.txt")
@@ -226,7 +226,7 @@ def test_a_restore_keeps_a_line_that_both_have_changed_since_and_names_it(folder
     number = folder.checkpoints.add(AGENT, "")
     later = AGENTS.replace("line 9\n", "later\n")
     folder.write("a.py", later)
-    folder.look()
+    folder.scan()
     folder.edit("a.py", later, later.replace("later\n", "later and me\n"))
     assert folder.checkpoints.protected(number, lambda _: True) == ["a.py, line 9: “later and me”"]
     assert folder.checkpoints.protected(number, lambda _: False) == []
@@ -247,7 +247,7 @@ def test_marks_from_before_a_checkpoint_are_there_after_a_restore(folder: Folder
     number = folder.checkpoints.add(AGENT, "")
     folder.reopen()
     folder.write("a.py", later := mine.replace("line 9\n", "later\n"))
-    folder.look()
+    folder.scan()
     folder.edit("a.py", later, later.replace("line 20\n", "far\n"))
     if is_kept:
         folder.keep_all()
@@ -265,7 +265,7 @@ def test_a_line_of_doubt_is_not_taken_away_by_a_restore(folder: Folder):
     mine = AGENTS.replace("line 9\n", "mine\n")
     folder.edit("a.py", AGENTS, mine)
     folder.write("a.py", mine.replace("line 20\n", "whose?\n"))
-    folder.look()
+    folder.scan()
     named = folder.checkpoints.protected(number, lambda _: True)
     assert "a.py, line 20: “whose?”" in named
     restore(folder, number)
@@ -279,7 +279,7 @@ def test_a_line_of_doubt_is_not_taken_away_by_a_restore(folder: Folder):
 def test_a_restore_deletes_no_created_file_with_lines_of_the_person(folder: Folder):
     number = folder.checkpoints.add(AGENT, "")
     folder.write("new.py", "agent\nagain\n")
-    folder.look()
+    folder.scan()
     folder.edit("new.py", "agent\nagain\n", "agent\nmine\nagain\n")
     assert folder.checkpoints.protected(number, lambda _: True) == ["new.py, line 2: “mine”"]
     restore(folder, number)
@@ -346,7 +346,7 @@ def test_a_restore_leaves_what_was_typed_into_an_accepted_proposal_of_a_file_tha
     number = folder.checkpoints.add(AGENT, "")
     accepted(folder, PROPOSED.replace("line 9\n", "mine\n"))
     (folder.path / "a.py").rename(folder.path / "b.py")
-    folder.look()
+    folder.scan()
     if is_there_again:
         folder.save("a.py", "another one\n")
     restore(folder, number)
@@ -367,7 +367,7 @@ def test_what_was_typed_into_an_accepted_proposal_goes_with_it_for_a_later_resto
     if is_proposal_of_renamed:
         path = "b.py"
         (folder.path / "a.py").rename(folder.path / path)
-        folder.look()
+        folder.scan()
     accepted(folder, PROPOSED.replace("line 9\n", "mine\n"), path)
     folder.redo()
     assert folder.read(path).decode() == AGENTS
@@ -400,7 +400,7 @@ async def test_it_is_asked_once_before_an_undo_of_a_turn_takes_lines_of_both(wor
 
 def test_an_agent_is_not_told_that_a_file_was_deleted_which_has_lines_of_the_person(folder: Folder):
     folder.write("new.py", "agent\nagain\n")
-    folder.look()
+    folder.scan()
     folder.edit("new.py", "agent\nagain\n", "agent\nmine\nagain\n")
     writes = folder.undoing.plan("new.py")
     for write in writes:
@@ -414,7 +414,7 @@ def test_a_lost_final_newline_beside_an_inserted_line_is_the_agents(tmp_path: Pa
     folder.write("a.txt", "one\ntwo\n")
     folder.round.begin()
     folder.write("a.txt", "one\ntwo\nagent")
-    folder.look()
+    folder.scan()
     folder.edit("a.txt", "one\ntwo\nagent", "one\ntwo\nagent\nmine")
     assert folder.undo_all() == []
     assert folder.read("a.txt") == b"one\ntwo\nmine"
@@ -427,7 +427,7 @@ def test_lines_of_a_file_above_a_megabyte_have_authors(tmp_path: Path):
     folder.write("a.txt", lines)
     folder.round.begin()
     folder.write("a.txt", theirs := lines.replace("line 7 of", "agent: line 7 of"))
-    folder.look()
+    folder.scan()
     folder.edit("a.txt", theirs, theirs.replace("line 8 of", "mine: line 8 of"))
     assert folder.undo_all() == []
     assert folder.read("a.txt").decode() == lines.replace("line 8 of", "mine: line 8 of")
@@ -436,19 +436,19 @@ def test_lines_of_a_file_above_a_megabyte_have_authors(tmp_path: Path):
 def test_a_renamed_file_that_is_hardly_like_its_baseline_is_undone_as_one(folder: Folder):
     """Git sees one that has gone and one that has come: undone, the latter took the person's line with it."""
     folder.write("a.py", theirs := "".join(f"other {number}\n" for number in range(100)) + AGENTS)
-    folder.look()
+    folder.scan()
     folder.edit("a.py", theirs, theirs.replace("line 20\n", "mine\n"))
     (folder.path / "a.py").rename(folder.path / "b.py")
-    folder.look()
+    folder.scan()
     (folder.path / "b.py").rename(folder.path / "c.py")
-    folder.look()
+    folder.scan()
     folder.reopen()
     assert folder.listed() == {"c.py": "renamed"}
     assert folder.undo("c.py") == []
     assert folder.read("a.py").decode() == LINES.replace("line 20\n", "mine\n")
     assert folder.listed() == {}
     folder.redo()
-    folder.look()
+    folder.scan()
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == LINES.replace("line 20\n", "mine\n")
     assert not (folder.path / "c.py").exists()
@@ -459,9 +459,9 @@ def test_a_save_in_a_file_that_an_agent_has_but_renamed_leaves_the_rename(tmp_pa
     folder.write("a.py", LINES)
     folder.round.begin()
     (folder.path / "a.py").rename(folder.path / "A.py")
-    folder.look()
+    folder.scan()
     folder.edit("A.py", LINES, f"{LINES}mine\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"A.py": "renamed"}
     assert folder.undo_all() == []
     assert tree(folder.path).keys() == {"a.py"}
@@ -470,10 +470,10 @@ def test_a_save_in_a_file_that_an_agent_has_but_renamed_leaves_the_rename(tmp_pa
 
 def test_a_line_of_both_in_a_renamed_file_stays_if_another_one_is_at_its_old_path(folder: Folder):
     (folder.path / "a.py").rename(folder.path / "b.py")
-    folder.look()
+    folder.scan()
     folder.edit("b.py", AGENTS, AGENTS.replace("agent\n", "agent, mine\n"))
     folder.write("a.py", "from b import *\n")
-    folder.look()
+    folder.scan()
     folder.reopen()
     assert folder.listed() == {"a.py": "modified", "b.py": "created"}
     assert folder.undoing.protected() == ["b.py, line 3: “agent, mine”"]
@@ -486,17 +486,17 @@ def test_a_save_below_a_folder_in_the_place_of_a_file_leaves_the_file_listed(fol
     folder.edit("a.py", AGENTS, AGENTS.replace("line 20\n", "mine\n"))
     (folder.path / "a.py").unlink()
     folder.write("a.py/b.py", "agent\n")
-    folder.look()
+    folder.scan()
     folder.edit("a.py/b.py", "agent\n", "agent\nmine\n")
     folder.reopen()
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.py": "deleted", "a.py/b.py": "created"}
     assert folder.undo("a.py/b.py") == []
     assert folder.read("a.py/b.py") == b"mine\n"
     assert [said.partition(":")[0] for said in folder.undo_all()] == ["a.py can't be written"]
     assert folder.listed() == {"a.py": "deleted"}
     (folder.path / "a.py").rename(folder.path / "elsewhere")
-    folder.look()
+    folder.scan()
     assert folder.undo("a.py") == []
     assert folder.read("a.py").decode() == LINES.replace("line 20\n", "mine\n")
 
@@ -509,17 +509,17 @@ def test_a_save_in_a_file_in_the_place_of_a_folder_leaves_its_files_listed(tmp_p
     folder.edit("d/a.py", LINES, f"{LINES}mine\n")
     shutil.rmtree(folder.path / "d")
     folder.write("d", "agent\n")
-    folder.look()
+    folder.scan()
     folder.edit("d", "agent\n", "agent\nmine\n")
     folder.round.keep_file("d/b.py")
     folder.reopen()
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"d": "created", "d/a.py": "deleted"}
     assert folder.undo("d") == []
     with pytest.raises(WriteRefusedError, match=r"d/a\.py can't be written"):
         folder.undo("d/a.py")
     (folder.path / "d").rename(folder.path / "elsewhere")
-    folder.look()
+    folder.scan()
     assert folder.undo("d/a.py") == []
     assert folder.read("d/a.py").decode() == f"{LINES}mine\n"
 
@@ -527,13 +527,13 @@ def test_a_save_in_a_file_in_the_place_of_a_folder_leaves_its_files_listed(tmp_p
 def test_a_file_that_is_kept_in_the_place_of_another_one_leaves_that_listed(folder: Folder):
     (folder.path / "a.py").unlink()
     folder.write("a.py/b.py", "agent\n")
-    folder.look()
+    folder.scan()
     folder.round.keep_file("a.py/b.py")
     assert folder.listed() == {"a.py": "deleted"}
     folder.round.keep_file("a.py")
     assert folder.listed() == {}
     folder.write("a.py/b.py", "agent again\n")
-    folder.look()
+    folder.scan()
     assert folder.undo_all() == []
     assert folder.read("a.py/b.py") == b"agent\n"
 
@@ -545,7 +545,7 @@ def test_a_byte_order_mark_is_decided_with_the_last_change(tmp_path: Path, what:
     folder.write("a.py", LINES)
     folder.round.begin()
     folder.write("a.py", theirs := AGENTS.replace("line 20\n", "more\n").encode("utf-8-sig"))
-    folder.look()
+    folder.scan()
     for left in (1, 0):
         key = folder.keys("a.py")[0]
         folder.round.keep_change("a.py", key) if what == "keep" else folder.undo("a.py", key)
@@ -560,7 +560,7 @@ def test_a_byte_order_mark_alone_is_named(tmp_path: Path):
     folder.write("a.py", LINES)
     folder.round.begin()
     folder.write("a.py", LINES.encode("utf-8-sig"))
-    folder.look()
+    folder.scan()
     [row] = folder.round.rows()
     assert (row.kind, row.note) == ("modified", "byte order mark")
     assert folder.undo("a.py") == []

@@ -49,7 +49,7 @@ def replaced(folder: Folder, path: str, mode: int, text: str = AGENTS) -> None:
 def test_a_file_that_an_agent_has_replaced_has_the_permissions_of_its_round_again(folder: Folder, path: str, mode: int):
     before = tree(folder.path)
     replaced(folder, path, mode)
-    folder.look()
+    folder.scan()
     agents = tree(folder.path)
     folder.reopen()
     folder.undo_all_to(before)
@@ -63,7 +63,7 @@ def test_a_file_that_an_agent_has_replaced_has_the_permissions_of_its_round_agai
 def test_the_last_change_of_a_file_takes_the_permissions_back(folder: Folder):
     """Those before leave them as they are."""
     replaced(folder, "secret", 0o644)
-    folder.look()
+    folder.scan()
     first, second = folder.keys("secret")
     assert folder.undo("secret", second) == []
     assert permissions(folder, "secret") == 0o644
@@ -75,10 +75,10 @@ def test_a_deleted_file_comes_back_with_its_permissions_whatever_was_in_its_plac
     before = tree(folder.path)
     for path in ("secret", "own"):
         (folder.path / path).unlink()
-        folder.look()
+        folder.scan()
         folder.write(path, "another\n")
         (folder.path / path).chmod(0o640)
-        folder.look()
+        folder.scan()
         (folder.path / path).unlink()
         folder.undo_all_to(before)
 
@@ -86,7 +86,7 @@ def test_a_deleted_file_comes_back_with_its_permissions_whatever_was_in_its_plac
 def test_what_was_kept_has_its_own_permissions(folder: Folder):
     for path in ("a.py", "b.py"):
         replaced(folder, path, 0o600)
-    folder.look()
+    folder.scan()
     folder.round.keep_file("a.py")
     folder.keep_all()
     before = tree(folder.path)
@@ -99,7 +99,7 @@ def test_a_created_file_comes_back_with_the_permissions_that_it_had(folder: Fold
     for path, mode in (("new", 0o600), ("tool", 0o700), ("plain", 0o644)):
         folder.write(path, "new\n")
         (folder.path / path).chmod(mode)
-    folder.look()
+    folder.scan()
     agents = tree(folder.path)
     assert folder.undo_all() == []
     folder.redo()
@@ -112,11 +112,11 @@ def test_permissions_of_files_that_cannot_come_back_are_forgotten(folder: Folder
     def appears(path: str) -> None:
         folder.write(path, "new\n")
         (folder.path / path).chmod(0o600)
-        folder.look()
+        folder.scan()
 
     def goes(path: str) -> None:
         (folder.path / path).unlink()
-        folder.look()
+        folder.scan()
 
     def left() -> set[str]:
         found = read_state(str(folder.store_path), str(folder.path))
@@ -140,7 +140,7 @@ def test_permissions_of_files_that_cannot_come_back_are_forgotten(folder: Folder
 def test_a_program_that_is_none_any_more_is_one_again_for_the_same_users(folder: Folder):
     (folder.path / "own").chmod(0o600)
     (folder.path / "secret").chmod(0o755)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"own": "mode", "secret": "mode"}
     assert folder.undo_all() == []
     assert (permissions(folder, "own"), permissions(folder, "secret")) == (0o700, 0o600)
@@ -152,7 +152,7 @@ def test_what_was_undone_in_a_read_only_file_comes_back(folder: Folder):
     folder.round.begin()
     before = tree(folder.path)
     replaced(folder, "a.py", 0o644)
-    folder.look()
+    folder.scan()
     agents = tree(folder.path)
     folder.undo_all_to(before)
     folder.redo()
@@ -161,7 +161,7 @@ def test_what_was_undone_in_a_read_only_file_comes_back(folder: Folder):
 
 def test_a_file_that_is_made_read_only_after_an_undo_is_left_alone(folder: Folder):
     folder.write("a.py", AGENTS)
-    folder.look()
+    folder.scan()
     assert folder.undo_all() == []
     (folder.path / "a.py").chmod(0o444)
     with pytest.raises(WriteRefusedError, match="read-only"):
@@ -171,7 +171,7 @@ def test_a_file_that_is_made_read_only_after_an_undo_is_left_alone(folder: Folde
 
 def test_a_second_try_to_take_an_undo_back_has_the_permissions_too(folder: Folder, monkeypatch: pytest.MonkeyPatch):
     replaced(folder, "a.py", 0o600)
-    folder.look()
+    folder.scan()
     agents = tree(folder.path)
     assert folder.undo_all() == []
     with monkeypatch.context() as patched:
@@ -186,7 +186,7 @@ def test_permissions_that_are_right_are_not_set_again(folder: Folder, monkeypatc
     """A file of another user, or one on a disk without permissions, can be written and refuses that."""
     folder.write("a.py", AGENTS)
     (folder.path / "b.py").unlink()
-    folder.look()
+    folder.scan()
     writes, _ = folder.undoing.plan_all()
     folder.write("a.py", LINES)  # as the editor saves it
     with monkeypatch.context() as patched:
@@ -205,7 +205,7 @@ def test_permissions_that_can_not_be_set_are_told_and_the_text_can_come_back(
 ):
     """The editor has saved the file by then."""
     replaced(folder, "secret", 0o644)
-    folder.look()
+    folder.scan()
     writes, _ = folder.undoing.plan_all()
     folder.write("secret", LINES)
     with monkeypatch.context() as patched:
@@ -221,7 +221,7 @@ def test_a_checkpoint_brings_permissions_back(folder: Folder):
     before = tree(folder.path)
     number = folder.checkpoints.add("Qwen Code", "")
     replaced(folder, "secret", 0o644)
-    folder.look()
+    folder.scan()
     writes, base, left = folder.checkpoints.plan(number)
     for write in writes:
         folder.undoing.write(write)

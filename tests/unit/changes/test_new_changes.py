@@ -31,12 +31,12 @@ def new(folder: Folder) -> set[str]:
 def test_what_is_changed_after_comments_were_sent_is_new_and_the_rest_stays(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
     folder.write("b.py", LINES.replace("line 3\n", "agent\n"))
-    folder.look()
+    folder.scan()
     assert new(folder) == set()
     folder.checkpoints.begin_new(AGENT, "3 comments")
     assert new(folder) == set()
     folder.write("a.py", LINES.replace("line 3\n", "agent\n").replace("line 20\n", "again\n"))
-    folder.look()
+    folder.scan()
     assert new(folder) == {"a.py"}
     assert set(folder.listed()) == {"a.py", "b.py"}
     contents = folder.round.contents("a.py")
@@ -48,7 +48,7 @@ def test_what_is_changed_after_comments_were_sent_is_new_and_the_rest_stays(fold
 
 def test_the_persons_saves_after_comments_were_sent_are_not_new(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
-    folder.look()
+    folder.scan()
     folder.checkpoints.begin_new(AGENT, "a comment")
     folder.save("a.py", LINES.replace("line 3\n", "agent\n").replace("line 20\n", "mine\n"))
     assert set(folder.listed()) == {"a.py"}
@@ -66,7 +66,7 @@ def test_a_file_that_has_come_or_gone_after_comments_were_sent_is_new_though_it_
             (folder.path / "a.py").unlink()
         else:
             folder.write("a.py", text)
-        folder.look()
+        folder.scan()
         if text == ("" if is_there_before else None):
             folder.checkpoints.begin_new(AGENT, "a comment")
             assert new_keys(folder, "a.py") == set()
@@ -76,10 +76,10 @@ def test_a_file_that_has_come_or_gone_after_comments_were_sent_is_new_though_it_
 def test_a_file_whose_text_at_the_comments_is_unknown_is_new_in_all_its_changes(folder: Folder):
     (folder.path / "b.py").unlink()
     (folder.path / "b.py").symlink_to("a.py")
-    folder.look()
+    folder.scan()
     folder.checkpoints.begin_new(AGENT, "a comment")
     folder.write("b.py", "")
-    folder.look()
+    folder.scan()
     assert new_keys(folder, "b.py") == set(folder.keys("b.py")) != set()
 
 
@@ -100,27 +100,27 @@ def undo(folder: Folder, path: str, key: str = "") -> None:
 def test_each_undone_change_is_a_line_until_it_is_told_or_taken_back(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "  agent = 1\n").replace("line 20\nline 21\n", ""))
     folder.write("made.py", "made\n")
-    folder.look()
+    folder.scan()
     undo(folder, "a.py", folder.keys("a.py")[0])
-    assert folder.undoing.untold() == ["a.py, line 3: “agent = 1” was undone"]
+    assert folder.undoing.unsent_notes() == ["a.py, line 3: “agent = 1” was undone"]
     undo(folder, "a.py")
     undo(folder, "made.py")
     removal = "a.py, line 20: the removal of “line 20” and 1 more line was undone"
     told = ["a.py, line 3: “agent = 1” was undone", removal, "made.py: the new file was deleted again"]
-    assert folder.undoing.untold() == told
+    assert folder.undoing.unsent_notes() == told
     folder.reopen()
-    assert folder.undoing.untold() == told
+    assert folder.undoing.unsent_notes() == told
     folder.redo()
-    assert folder.undoing.untold() == told[:2]
-    folder.undoing.told(told[:1])
-    assert folder.undoing.untold() == told[1:2]
+    assert folder.undoing.unsent_notes() == told[:2]
+    folder.undoing.notes_sent(told[:1])
+    assert folder.undoing.unsent_notes() == told[1:2]
     folder.reopen()
-    assert folder.undoing.untold() == told[1:2]
+    assert folder.undoing.unsent_notes() == told[1:2]
 
 
 def test_what_nobody_was_at_work_for_is_told_nobody(folder: Folder):
     folder.write("a.py", "outside\n")
-    folder.round.look(())
+    folder.round.scan(())
     assert folder.undoing.notes("a.py") == {}
 
 
@@ -133,7 +133,7 @@ def test_many_lines_are_a_few_and_a_number():
 def test_a_change_that_a_decision_above_has_moved_is_still_found(folder: Folder):
     changed = LINES.replace("line 3\n", "x\ny\nz\n").replace("line 20\n", "agent\n")
     folder.write("a.py", changed)
-    folder.look()
+    folder.scan()
     first, second = folder.keys("a.py")
     folder.undo("a.py", first)
     folder.undo("a.py", second)
@@ -143,12 +143,12 @@ def test_a_change_that_a_decision_above_has_moved_is_still_found(folder: Folder)
 def test_of_two_changes_with_the_same_lines_none_is_taken_for_the_other(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "x\n").replace("line 10\n", "same\n").replace("line 20\n", "same\n"))
     folder.write("b.py", LINES.replace("line 3\n", "x\n").replace("line 10\n", "line 10\nsame\n"))
-    folder.look()
+    folder.scan()
     assert len(set(folder.keys("a.py"))) == 3
 
 
 def moved(folder: Folder) -> tuple[str, ...]:
-    return folder.round.look([AGENT]).by_git
+    return folder.round.scan([AGENT]).by_git
 
 
 def test_files_that_git_has_taken_from_its_index_came_with_git(folder: Folder):
@@ -178,7 +178,7 @@ def test_a_file_that_an_agent_has_named_is_its_own_even_if_head_moves(folder: Fo
     moved(folder)
     git(folder.path, "checkout", "-q", "other")
     folder.round.named = {"a.py": AGENT}
-    assert folder.round.look([AGENT]).by_git == ("b.py",)
+    assert folder.round.scan([AGENT]).by_git == ("b.py",)
 
 
 def test_both_sides_of_a_file_are_merged_byte_for_byte():
@@ -199,10 +199,10 @@ def test_without_git_only_one_sided_changes_are_merged(monkeypatch: pytest.Monke
 def test_a_change_that_has_moved_since_it_was_seen_is_told_once_where_it_is(folder: Folder):
     changed = LINES.replace("line 20\n", "agent\nand more\n").replace("line 3\n", "line three\n")
     folder.write("a.py", changed)
-    folder.look()
+    folder.scan()
     _, key = folder.keys("a.py")
     folder.write("a.py", f"new\nlines\n{changed}")
-    folder.look()
+    folder.scan()
     notes = folder.undoing.notes("a.py", key)
     assert notes == {"a.py": ["a.py, lines 22–23: “agent” and 1 more line was undone"]}
     assert folder.undoing.notes("a.py", key, (20, 20)) == {"a.py": ["a.py, line 23: “and more” was undone"]}
@@ -212,16 +212,16 @@ def test_a_change_that_has_moved_since_it_was_seen_is_told_once_where_it_is(fold
 
 def test_a_change_that_is_there_no_longer_is_told_nobody(folder: Folder):
     folder.write("a.py", LINES.replace("line 20\n", "agent\n"))
-    folder.look()
+    folder.scan()
     [key] = folder.keys("a.py")
     folder.write("a.py", LINES.replace("line 20\n", "another\n"))
-    folder.look()
+    folder.scan()
     assert folder.undoing.notes("a.py", key) == {"a.py": []}
 
 
 def test_lines_of_a_created_file_that_are_undone_are_told(folder: Folder):
     folder.write("new.py", "one\ntwo\nthree\n")
-    folder.look()
+    folder.scan()
     [key] = folder.keys("new.py")
     writes = folder.undoing.plan("new.py", key, (1, 1))
     assert folder.undoing.notes("new.py", key, (1, 1), writes) == {"new.py": ["new.py, line 2: “two” was undone"]}

@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from companion.changes import roots
-from companion.changes.port import SavedText
+from companion.changes.change_screen import SavedText
 
 from .work import LINES, WINDOW, Work
 

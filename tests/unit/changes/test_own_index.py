@@ -25,14 +25,14 @@ def put(folder: Folder, path: str, data: bytes | str) -> None:
 
 
 def taken(folder: Folder) -> list[str]:
-    """The files whose ids a round begins with, without a look at their contents."""
+    """The files whose ids a round begins with, without a scan of their contents."""
     folder.round.begin()
     return sorted(folder.store.copies.claimed)
 
 
 def baseline(folder: Folder, path: str) -> bytes:
     assert folder.store.copies.more(60) == 0
-    folder.look()
+    folder.scan()
     entry = folder.store.objects.entry(folder.round.state.base, path)
     assert entry
     return folder.store.objects.read([entry.blob])[entry.blob]
@@ -55,10 +55,10 @@ def test_what_the_index_has_is_taken_and_undone_byte_for_byte(folder: Folder):
         "sub/c.txt": (TEXT + "sub/c.txt").encode(),
         "new.txt": b"untracked\n",
     }
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.txt": "modified"}
     assert folder.undo_all() == []
     assert folder.read("a.txt").decode() == TEXT + "a.txt"
@@ -114,7 +114,7 @@ def test_line_endings_that_git_has_changed_are_those_on_the_disk(folder: Folder)
     committed(folder.path)
     folder.round.begin()
     assert baseline(folder, "a.txt") == TEXT.replace("\n", "\r\n").encode()
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
 
 
@@ -171,7 +171,7 @@ def test_a_repository_that_the_index_has_is_no_file_of_the_outer_one(folder: Fol
     assert taken(folder) == ["a.txt", "b.txt", "sub/c.txt"]
     assert folder.round.state.nested == ["lib"]
     for _ in range(2):
-        folder.look()
+        folder.scan()
         assert folder.listed() == {}
         assert folder.round.state.now == folder.round.state.base
         folder.reopen()
@@ -189,7 +189,7 @@ def test_a_name_that_looks_like_a_line_of_gits_list_is_the_name_of_its_file(fold
     assert taken(folder) == sorted(names)
     new = [f"{line}untracked.txt", f"sub/x\n{line}untracked.txt"]
     assert folder.store.objects.entries(folder.round.state.base, [*names, *new]).keys() == {*names, *new}
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
 
 
@@ -219,7 +219,7 @@ def test_a_file_is_known_from_the_moment_at_which_its_round_begins(folder: Folde
     (folder.path / "sub/c.txt").unlink()
     if is_restarted:
         folder.reopen()
-    folder.look()
+    folder.scan()
     kinds = {"a.txt": "modified", "new.txt": "modified", "sub/more.txt": "created", "sub/c.txt": "deleted"}
     assert folder.listed() == kinds
     folder.reopen()
@@ -242,7 +242,7 @@ def test_an_index_that_lies_about_its_trees_hides_nothing(folder: Folder, *, is_
         folder.reopen()
     assert folder.round.state.base.tree == real.hex()
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.txt": "modified"}
 
 

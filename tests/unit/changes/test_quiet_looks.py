@@ -1,4 +1,4 @@
-"""Looks at a tree where little changes: git isn't asked for everything again, and nothing is missed."""
+"""Scans at a tree where little changes: git isn't asked for everything again, and nothing is missed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def quiet(base: Path, prepare: Callable[[Folder], None] = lambda _: None) -> Fol
     prepare(made)
     made.round.begin()
     time.sleep(TICK)
-    made.look()
+    made.scan()
     time.sleep(TICK)
     return made
 
@@ -62,7 +62,7 @@ def quiet(base: Path, prepare: Callable[[Folder], None] = lambda _: None) -> Fol
 def test_a_quiet_tree_costs_one_comparison_of_times(tmp_path: Path, commands: list[str]):
     folder = quiet(tmp_path)
     commands.clear()
-    folder.look()
+    folder.scan()
     assert commands == [COMPARE]
     assert folder.listed() == {}
 
@@ -71,7 +71,7 @@ def test_of_a_file_that_is_written_git_is_asked_alone(tmp_path: Path, commands: 
     folder = quiet(tmp_path)
     commands.clear()
     folder.write("deep/er/b.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert commands[:2] == [COMPARE, "ls-files -z -t -m -d -- deep/er/b.txt"]
     assert folder.listed() == {"deep/er/b.txt": "modified"}
 
@@ -86,16 +86,16 @@ def test_more_written_files_than_a_command_takes_are_all_seen(tmp_path: Path):
     folder = quiet(tmp_path, written)
     for name in names:
         (folder.path / name).write_bytes(b"agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == dict.fromkeys(names, "modified")
 
 
 def test_a_file_whose_times_alone_have_changed_is_compared_once(tmp_path: Path, commands: list[str]):
     folder = quiet(tmp_path)
     os.utime(folder.path / "a.txt", (1, 1))
-    folder.look()
+    folder.scan()
     commands.clear()
-    folder.look()
+    folder.scan()
     assert commands == [COMPARE]
     assert folder.listed() == {}
 
@@ -106,7 +106,7 @@ def test_a_file_whose_times_alone_have_changed_is_compared_once(tmp_path: Path, 
 def test_a_new_file_is_seen_wherever_it_is(tmp_path: Path, path: str):
     folder = quiet(tmp_path)
     folder.write(path, "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {path: "created"}
 
 
@@ -114,14 +114,14 @@ def test_what_goes_is_seen(tmp_path: Path):
     folder = quiet(tmp_path)
     (folder.path / "deep/secret.env").unlink()
     shutil.rmtree(folder.path / "deep/er")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"deep/er/b.txt": "deleted", "deep/secret.env": "excluded"}
 
 
 def test_an_excluded_file_that_is_written_is_listed(tmp_path: Path):
     folder = quiet(tmp_path)
     (folder.path / "deep/secret.env").write_bytes(b"longer")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"deep/secret.env": "excluded"}
 
 
@@ -130,15 +130,15 @@ def test_a_file_that_grows_over_the_limit_is_followed_there_and_back(tmp_path: P
     os.truncate(folder.path / "a.txt", LARGE + 1)
     for size in (LARGE + 1, LARGE + 2):
         os.truncate(folder.path / "a.txt", size)
-        folder.look()
+        folder.scan()
         assert folder.round.state.now.beside["a.txt"].why == "large"
-    folder.look()  # is remembered again
+    folder.scan()  # is remembered again
     os.truncate(folder.path / "a.txt", 2)
     (folder.path / "a.txt").write_bytes(b"a\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
     before = folder.round.state.now
-    assert folder.store.look(folder.round.state.rules).snapshot == before
+    assert folder.store.scan(folder.round.state.rules).snapshot == before
 
 
 def test_a_file_that_has_grown_is_listed_though_git_has_failed_at_another_one(
@@ -156,8 +156,8 @@ def test_a_file_that_has_grown_is_listed_though_git_has_failed_at_another_one(
     with monkeypatch.context() as patched:
         patched.setattr(Git, "run", full)
         with pytest.raises(GitStoppedError):
-            folder.look()
-    folder.look()
+            folder.scan()
+    folder.scan()
     assert folder.listed() == {"a.txt": "large", "deep/er/b.txt": "modified"}
 
 
@@ -168,12 +168,12 @@ def test_a_repository_below_that_becomes_a_folder_is_seen(tmp_path: Path):
 
     folder = quiet(tmp_path, nested)
     rules = b""  # those of the round leave such folders out
-    before = folder.store.look(rules).snapshot
+    before = folder.store.scan(rules).snapshot
     assert before.beside["sub"].why == "repository"
     time.sleep(TICK)
-    assert folder.store.look(rules).snapshot == before
+    assert folder.store.scan(rules).snapshot == before
     shutil.rmtree(folder.path / "sub/.git")
-    after = folder.store.look(rules).snapshot
+    after = folder.store.scan(rules).snapshot
     assert {each.path for each in folder.store.objects.differences(before, after)} == {"sub", "sub/c.txt"}
 
 
@@ -182,12 +182,12 @@ def test_a_folder_that_may_not_be_read_keeps_its_files(tmp_path: Path):
     folder = quiet(tmp_path)
     (folder.path / "deep/er").chmod(0)
     try:
-        folder.look()
-        folder.look()
+        folder.scan()
+        folder.scan()
         assert folder.listed() == {}
     finally:
         (folder.path / "deep/er").chmod(0o755)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
 
 
@@ -195,10 +195,10 @@ def test_where_folders_keep_no_times_a_file_is_seen_after_a_while(tmp_path: Path
     monkeypatch.setattr(store_index.UntrackedFiles, "_times_of", lambda *_: (1, 1))
     folder = quiet(tmp_path)
     folder.write("new.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
     monkeypatch.setattr(store_index, "PERIOD", 0)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"new.txt": "created"}
 
 
@@ -208,7 +208,7 @@ def test_a_round_begins_with_a_whole_listing(tmp_path: Path, monkeypatch: pytest
     folder.write("new.txt", "before the round\n")
     folder.round.begin()
     folder.write("new.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"new.txt": "modified"}
 
 
@@ -218,7 +218,7 @@ def test_a_folder_that_has_just_changed_is_not_relied_on(tmp_path: Path, monkeyp
     monkeypatch.setattr(store_index.UntrackedFiles, "_times_of", lambda *_: (just_now, 1))
     folder = quiet(tmp_path)
     folder.write("new.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"new.txt": "created"}
 
 
@@ -226,7 +226,7 @@ def test_too_many_folders_are_listed_each_time(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(store_index, "MANY_FOLDERS", 3)
     folder = quiet(tmp_path)
     commands.clear()
-    folder.look()
+    folder.scan()
     assert commands[1].startswith("ls-files -z -o")
 
 
@@ -257,10 +257,10 @@ def test_what_is_remembered_changes_no_look(
                 os.utime(at, (number, number))
             else:
                 at.rename(folder.path / other)
-        found = store.look(rules).snapshot
-        assert folder.opened().store.look(rules).snapshot == found, tree(folder.path)
+        found = store.scan(rules).snapshot
+        assert folder.opened().store.scan(rules).snapshot == found, tree(folder.path)
         time.sleep(TICK)
-        assert store.look(rules).snapshot == found  # and it is remembered again
+        assert store.scan(rules).snapshot == found  # and it is remembered again
         time.sleep(TICK)
 
 

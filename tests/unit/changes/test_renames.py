@@ -39,14 +39,14 @@ def moved(tmp_path: Path) -> Folder:
     made.round.begin()
     (made.path / "a.py").rename(made.path / "b.py")
     made.write("b.py", AGENTS)
-    made.look()
+    made.scan()
     return made
 
 
 def three_changes(folder: Folder) -> list[str]:
     """An agent has made three changes in the renamed file. Returns their keys."""
     folder.write("b.py", AGENTS.replace("line 9\n", "").replace("line 20\n", "twenty\nmore\n"))
-    folder.look()
+    folder.scan()
     return folder.keys("b.py")
 
 
@@ -123,7 +123,7 @@ def test_a_change_of_a_file_that_two_looks_have_found_to_be_renamed_is_decided_a
     folder.write("a.py", LINES)
     folder.round.begin()
     (folder.path / "a.py").unlink()
-    folder.look()
+    folder.scan()
     folder.write("b.py", AGENTS)
     keys = three_changes(folder)
     folder.round.keep_change("b.py", keys[2])
@@ -145,7 +145,7 @@ def test_the_agent_is_told_of_the_change_that_was_undone_in_a_renamed_file(moved
 def test_a_renamed_file_is_not_undone_alone_while_an_agents_other_one_is_at_its_old_path(moved: Folder):
     """It was deleted, and its text was nowhere on the disk."""
     moved.write("a.py", "other\n")
-    moved.look()
+    moved.scan()
     moved.reopen()
     why = r"b\.py was a\.py before: undo a\.py first"
     with pytest.raises(WriteRefusedError, match=why):
@@ -179,12 +179,12 @@ def test_a_file_that_an_agent_has_but_renamed_stays_where_it_is_once_the_person_
     folder.write("a.py", LINES)
     folder.round.begin()
     (folder.path / "a.py").rename(folder.path / "b.py")
-    folder.look()
+    folder.scan()
     folder.save("a.py", "mine\n")
     assert folder.undo_all() == []
     assert (folder.read("a.py"), folder.read("b.py").decode()) == (b"mine\n", LINES)
     folder.write("b.py", AGENTS)
-    folder.look()
+    folder.scan()
     assert folder.undo("b.py") == []
     assert folder.read("b.py").decode() == LINES
 
@@ -192,7 +192,7 @@ def test_a_file_that_an_agent_has_but_renamed_stays_where_it_is_once_the_person_
 def test_a_file_that_an_agent_has_renamed_is_listed_still_if_git_has_brought_the_old_one_back(moved: Folder):
     """It was reviewed then, and no undo took it away."""
     moved.write("a.py", LINES)
-    seen = moved.round.look([AGENT])
+    seen = moved.round.scan([AGENT])
     moved.round.take()
     moved.saves.belongs_to_the_person(replace(seen, by_git=("a.py",)))
     assert moved.listed() == {"b.py": "created"}
@@ -204,7 +204,7 @@ def test_a_file_that_an_agent_has_renamed_is_listed_still_if_git_has_brought_the
 def replaced(folder: Folder) -> None:
     """An agent writes another file where the renamed one was."""
     folder.write("a.py", "other\n")
-    folder.look()
+    folder.scan()
 
 
 def test_a_renamed_file_has_its_text_back_after_the_other_file_at_its_old_path_was_kept(moved: Folder):
@@ -235,7 +235,7 @@ def test_a_keep_of_the_other_file_at_the_old_path_of_a_renamed_one_can_be_taken_
 
 def test_a_renamed_file_keeps_its_text_after_a_change_at_its_old_path_was_kept(moved: Folder):
     moved.write("a.py", LINES.replace("line 5\n", "five\n").replace("line 20\n", "twenty\n"))
-    moved.look()
+    moved.scan()
     moved.round.keep_change("a.py", moved.keys("a.py")[0])
     moved.reopen()
     assert moved.undo_all() == []
@@ -246,7 +246,7 @@ def test_a_renamed_file_keeps_its_text_after_a_change_at_its_old_path_was_kept(m
 def test_a_line_that_the_person_has_saved_in_a_renamed_file_stays_if_its_old_path_is_decided_first(moved: Folder):
     replaced(moved)
     moved.edit("b.py", AGENTS, AGENTS.replace("line 9\n", "line 9\nmine\n"))
-    moved.look()
+    moved.scan()
     moved.round.keep_file("a.py")
     assert moved.undo_all() == []
     assert moved.read("b.py").decode() == LINES.replace("line 9\n", "line 9\nmine\n")
@@ -259,7 +259,7 @@ def test_a_renamed_file_keeps_its_text_if_the_person_has_another_one_brought_to_
     moved.undoing.write(write)
     assert moved.undoing.finish_as_person([write]) == []
     moved.reopen()
-    moved.look()
+    moved.scan()
     rows = moved.round.rows()
     assert [(row.path, row.kind) for row in rows] == [("b.py", "modified")]
     assert moved.undo("b.py") == []
@@ -275,7 +275,7 @@ def test_a_renamed_file_keeps_its_text_if_the_person_has_another_one_brought_to_
 def test_a_file_that_git_brings_to_the_old_path_of_a_renamed_one_takes_no_line_of_the_person_along(moved: Folder):
     moved.edit("b.py", AGENTS, f"{AGENTS}mine\n")
     moved.write("a.py", "committed\n")
-    seen = moved.round.look([AGENT])
+    seen = moved.round.scan([AGENT])
     moved.round.take()
     moved.saves.belongs_to_the_person(replace(seen, by_git=("a.py",)))
     assert moved.listed() == {"b.py": "modified"}
@@ -304,9 +304,9 @@ def test_a_renamed_file_is_renamed_again_once_the_other_one_has_left_its_old_pat
     replaced(moved)
     if is_saved_between:
         moved.edit("b.py", AGENTS, theirs := f"mine, too\n{theirs}")
-        moved.look()
+        moved.scan()
     (moved.path / "a.py").unlink()
-    moved.look()
+    moved.scan()
     moved.reopen()
     assert moved.listed() == {"b.py": "renamed"}
     assert "“agent, mine”" in [said.split(": ")[1] for said in moved.undoing.protected()]
@@ -318,9 +318,9 @@ def test_a_renamed_file_is_renamed_again_once_the_other_one_has_left_its_old_pat
 def test_another_file_that_moves_on_from_the_old_path_of_a_renamed_one_is_new(moved: Folder):
     """It was taken for the renamed one, whose baseline had what the person saved in this one."""
     moved.write("a.py", other := "".join(f"other {number}\n" for number in range(30)))
-    moved.look()
+    moved.scan()
     (moved.path / "a.py").rename(moved.path / "c.py")
-    moved.look()
+    moved.scan()
     assert moved.listed() == {"b.py": "renamed", "c.py": "created"}
     moved.edit("c.py", other, f"{other}mine\n")
     assert moved.undo_all() == []
@@ -345,10 +345,10 @@ def test_a_keep_of_a_new_file_is_taken_back_with_what_the_person_has_saved_since
     folder = Folder(tmp_path)
     folder.round.begin()
     folder.write("new.py", "agent\n" * 5)
-    folder.look()
+    folder.scan()
     folder.round.keep_file("new.py")
     (folder.path / "new.py").rename(folder.path / "newer.py")
-    folder.look()
+    folder.scan()
     folder.edit("newer.py", "agent\n" * 5, "mine\n" + "agent\n" * 5)
     folder.redo()
     assert folder.listed().keys() == {"newer.py"}
@@ -358,7 +358,7 @@ def test_a_keep_of_a_new_file_is_taken_back_with_what_the_person_has_saved_since
 
 @pytest.fixture(params=[LINES, AGENTS], ids=["moved", "edited"])
 def at_once(tmp_path: Path, request: pytest.FixtureRequest) -> Folder:
-    """An agent has renamed a file of the person, and written another one at its old path, before anybody looked."""
+    """An agent has renamed a file of the person, and written another one at its old path, before anybody scanned."""
     made = Folder(tmp_path)
     made.write("a.py", LINES)
     made.round.begin()
@@ -369,7 +369,7 @@ def at_once(tmp_path: Path, request: pytest.FixtureRequest) -> Folder:
 
 
 def test_what_one_look_finds_of_a_file_that_was_renamed_and_replaced_is_undone(at_once: Folder):
-    at_once.look()
+    at_once.scan()
     assert at_once.listed() == {"a.py": "modified", "b.py": "created"}
     assert {row.agents for row in at_once.round.rows()} == {(AGENT,)}
     at_once.reopen()
@@ -381,14 +381,14 @@ def test_what_one_look_finds_of_a_file_that_was_renamed_and_replaced_is_undone(a
 
 
 def test_a_file_that_was_renamed_and_replaced_before_a_look_is_not_undone_alone(at_once: Folder):
-    at_once.look()
+    at_once.scan()
     with pytest.raises(WriteRefusedError, match=r"b\.py was a\.py before: undo a\.py first"):
         at_once.undo("b.py")
 
 
 def test_a_file_that_was_renamed_and_replaced_before_a_look_keeps_its_text_if_the_other_one_goes(at_once: Folder):
     """The undo deleted it: the text that the person had was nowhere."""
-    at_once.look()
+    at_once.scan()
     (at_once.path / "a.py").unlink()
     at_once.saves.handled("a.py", is_renamed=False)
     assert at_once.undo_all() == []
@@ -403,7 +403,7 @@ def test_a_file_that_was_renamed_and_replaced_keeps_its_text_if_the_person_saves
 
 
 def test_a_line_of_the_file_at_the_old_path_of_a_renamed_one_that_the_person_has_changed_stays(at_once: Folder):
-    at_once.look()
+    at_once.scan()
     at_once.save("a.py", "other, mine\n")
     assert at_once.undo_all() == []
     assert tree(at_once.path).keys() == {"a.py"}
@@ -414,7 +414,7 @@ def test_a_line_of_the_file_at_the_old_path_of_a_renamed_one_that_the_person_has
 def test_a_file_that_was_renamed_and_replaced_before_a_look_has_its_text_back_after_the_other_one_was_kept(
     at_once: Folder,
 ):
-    at_once.look()
+    at_once.scan()
     at_once.round.keep_file("a.py")
     assert at_once.undo_all() == []
     assert (at_once.read("a.py"), at_once.read("b.py").decode()) == (b"other\n", LINES)
@@ -433,7 +433,7 @@ def test_a_file_that_the_person_has_just_saved_is_whole_after_it_was_renamed_and
     folder.edit("a.py", LINES, mine := f"{LINES}mine\n")
     (folder.path / "a.py").rename(folder.path / "c.py")
     folder.write("a.py", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.undo_all() == []
     assert folder.read("a.py").decode().replace("agent\n", "") == mine
 
@@ -444,7 +444,7 @@ def test_a_copy_of_a_file_is_undone_alone_though_the_file_has_changed(tmp_path: 
     folder.round.begin()
     folder.write("b.py", LINES)
     folder.write("a.py", AGENTS)
-    folder.look()
+    folder.scan()
     assert folder.undo("b.py") == []
     assert tree(folder.path).keys() == {"a.py"}
 
@@ -452,7 +452,7 @@ def test_a_copy_of_a_file_is_undone_alone_though_the_file_has_changed(tmp_path: 
 def test_a_file_that_an_agent_has_renamed_and_then_deleted_is_deleted_by_it(moved: Folder):
     """It was deleted by nobody, and the person's for the next agent."""
     (moved.path / "b.py").unlink()
-    moved.look()
+    moved.scan()
     assert [(row.path, row.kind, row.agents) for row in moved.round.rows()] == [("a.py", "deleted", (AGENT,))]
     moved.round.settle()
     assert [row.agents for row in moved.round.rows()] == [(AGENT,)]
@@ -464,7 +464,7 @@ def test_a_file_that_is_renamed_again_is_still_a_renamed_one_though_the_first_lo
     moved: Folder, monkeypatch: pytest.MonkeyPatch
 ):
     moved.write("b.py", LINES.replace("line", "other"))
-    moved.look()
+    moved.scan()
     (moved.path / "b.py").rename(moved.path / "c.py")
 
     def fail(*_: object) -> None:
@@ -473,8 +473,8 @@ def test_a_file_that_is_renamed_again_is_still_a_renamed_one_though_the_first_lo
     with monkeypatch.context() as broken:
         broken.setattr(moved.round.recent, "add", fail)
         with pytest.raises(GitStoppedError):
-            moved.look()
-    moved.look()
+            moved.scan()
+    moved.scan()
     assert moved.listed() == {"c.py": "renamed"}
     assert moved.undo_all() == []
     assert moved.read("a.py").decode() == LINES
@@ -485,9 +485,9 @@ def test_files_of_which_nothing_waits_any_more_are_not_known_for_good(moved: Fol
     known = moved.round.state.known.keys()
     for number in range(3):
         moved.write(f"temporary-{number}.txt", "agent\n")
-        moved.look()
+        moved.scan()
         (moved.path / f"temporary-{number}.txt").unlink()
-        moved.look()
+        moved.scan()
     assert moved.round.state.known.keys() == {"a.py", "b.py"} == known
 
 
@@ -502,7 +502,7 @@ def two_renamed(base: Path, *names: tuple[str, str]) -> Folder:
     made.round.begin()
     for old, new in names:
         (made.path / old).rename(made.path / new)
-        made.look()
+        made.scan()
     return made
 
 
@@ -511,7 +511,7 @@ def test_files_whose_names_an_agent_has_swapped_keep_the_lines_of_the_person(tmp
     folder = two_renamed(tmp_path, ("a.py", "c.py"), ("b.py", "a.py"))
     folder.edit("c.py", LINES, mine := f"{LINES}mine\n")
     (folder.path / "c.py").rename(folder.path / "b.py")
-    folder.look()
+    folder.scan()
     folder.reopen()
     assert folder.listed() == {"a.py": "modified", "b.py": "modified"}
     assert "b.py, line 31: “mine”" in folder.undoing.protected()
@@ -530,7 +530,7 @@ def test_names_that_an_agent_has_swapped_before_a_look_are_swapped_back(tmp_path
     (folder.path / "c.py").rename(folder.path / "b.py")
     if mine:
         folder.edit("b.py", LINES, LINES + mine)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.py": "modified", "b.py": "modified"}
     assert folder.undo_all() == []
     assert (folder.read("a.py").decode(), folder.read("b.py").decode()) == (LINES, OTHERS + mine)
@@ -540,7 +540,7 @@ def test_a_file_that_takes_the_name_of_one_that_was_renamed_before_a_look_is_und
     folder = two_renamed(tmp_path)
     (folder.path / "a.py").rename(folder.path / "c.py")
     (folder.path / "b.py").rename(folder.path / "a.py")
-    folder.look()
+    folder.scan()
     assert folder.undo_all() == []
     assert tree(folder.path).keys() == {"a.py", "b.py"}
     assert (folder.read("a.py").decode(), folder.read("b.py").decode()) == (LINES, OTHERS)
@@ -566,10 +566,10 @@ def test_no_keep_is_taken_back_after_the_person_has_put_a_file_at_the_old_path_o
 
 def test_a_file_that_an_agent_moves_to_where_another_one_was_keeps_the_line_of_both(moved: Folder):
     moved.write("new.py", "agent\n")
-    moved.look()
+    moved.scan()
     moved.edit("new.py", "agent\n", "agent, mine\n")
     (moved.path / "new.py").rename(moved.path / "a.py")
-    moved.look()
+    moved.scan()
     assert moved.undoing.protected() == ["a.py, line 1: “agent, mine”"]
     assert moved.undo_all() == []
     assert "agent, mine\n" in moved.read("a.py").decode()
@@ -580,7 +580,7 @@ def test_a_keep_of_a_file_that_an_agent_has_renamed_again_since_can_be_taken_bac
     moved.round.keep_file("b.py")
     replaced(moved)
     (moved.path / "b.py").rename(moved.path / "c.py")
-    moved.look()
+    moved.scan()
     moved.redo()
     moved.reopen()
     with pytest.raises(WriteRefusedError, match=r"c\.py was a\.py before: undo a\.py first"):
@@ -605,7 +605,7 @@ def test_a_renamed_file_keeps_its_text_if_the_person_renames_another_one_to_its_
     moved.save("x.py", "".join(f"x {number}\n" for number in range(9)))
     moved.saves.handled("x.py", is_renamed=True)
     (moved.path / "x.py").rename(moved.path / "a.py")
-    moved.look()
+    moved.scan()
     assert moved.listed() == {"b.py": "modified"}
     assert moved.undo_all() == []
     assert moved.read("b.py").decode() == LINES
@@ -613,7 +613,7 @@ def test_a_renamed_file_keeps_its_text_if_the_person_renames_another_one_to_its_
 
 @pytest.mark.parametrize("is_late", [False, True])
 def test_a_new_file_of_the_person_is_not_one_that_was_deleted_just_before(tmp_path: Path, is_late: bool):
-    """Also if a look finds both before the word of the save comes."""
+    """Also if a scan finds both before the word of the save comes."""
     folder = Folder(tmp_path)
     folder.write("a.py", LINES)
     folder.round.begin()
@@ -621,7 +621,7 @@ def test_a_new_file_of_the_person_is_not_one_that_was_deleted_just_before(tmp_pa
     if is_late:
         began = time.time_ns()
         folder.write("mine.py", LINES)
-        folder.look()
+        folder.scan()
         folder.saved("mine.py", began, time.time_ns())
     else:
         folder.save("mine.py", LINES)
@@ -636,10 +636,10 @@ def test_a_new_file_that_is_moved_to_where_a_deleted_one_was_takes_nothing_along
     folder = two_renamed(tmp_path)
     (folder.path / "b.py").unlink()
     folder.write("new.py", new := "agent\n" * 9)
-    folder.look()
+    folder.scan()
     folder.edit("new.py", new, f"{new}mine\n")
     (folder.path / "new.py").rename(folder.path / "b.py")
-    folder.look()
+    folder.scan()
     assert folder.undo_all() == []
     assert folder.read("b.py").decode().startswith(OTHERS[:-1])
     assert b"mine\n" in folder.read("b.py") + folder.read("new.py")
@@ -659,13 +659,13 @@ def test_no_keep_is_taken_back_after_the_baseline_of_its_renamed_file_has_gone(t
 
 def restore(folder: Folder, number: int, *, is_all: bool = False) -> None:
     """Go back to a checkpoint, on the disk."""
-    folder.look()
+    folder.scan()
     writes, base, left = folder.checkpoints.plan(number, is_all=is_all)
     assert left == []
     for write in writes:
         folder.undoing.write(write)
     assert folder.checkpoints.finish_restore(writes, base, number) == []
-    folder.look()
+    folder.scan()
 
 
 MINE = LINES.replace("line 9\n", "mine\n")
@@ -696,10 +696,10 @@ def test_a_file_that_was_renamed_before_a_checkpoint_keeps_its_text_after_a_rest
     folder.edit("a.py", LINES, MINE)
     folder.round.saved_at.clear()
     (folder.path / "a.py").rename(folder.path / "c.py")
-    folder.look()
+    folder.scan()
     number = folder.checkpoints.add(AGENT, "the next prompt")
     folder.write("c.py", theirs := MINE.replace("line 20\n", "agent\n"))
-    folder.look()
+    folder.scan()
     if is_edited:
         folder.edit("c.py", theirs, theirs.replace("agent\n", "agent, mine\n"))
     folder.save("a.py", "another one\n")
@@ -725,7 +725,7 @@ def test_a_renamed_file_is_one_again_after_a_restore(tmp_path: Path):
     folder.round.keep_file("c.py")
     folder.edit("c.py", LINES, f"{LINES}mine\n")
     (folder.path / "c.py").rename(folder.path / "d.py")
-    folder.look()
+    folder.scan()
     restore(folder, number)
     assert folder.listed() == {"c.py": "renamed"}
     assert folder.undo_all() == []
@@ -744,7 +744,7 @@ def test_a_restore_to_before_a_rename_leaves_the_file_where_the_person_has_let_i
     folder.edit("a.py", LINES, MINE)
     for old, new in pairwise(("a.py", *names)):
         (folder.path / old).rename(folder.path / new)
-        folder.look()
+        folder.scan()
     there = {"b.py", names[-1]}
     if how == "saves":
         folder.save("a.py", "another one\n")
@@ -755,7 +755,7 @@ def test_a_restore_to_before_a_rename_leaves_the_file_where_the_person_has_let_i
         there = {"a.py", names[-1]}
     else:
         folder.write("a.py", "an agent's\n")
-        folder.look()
+        folder.scan()
         (folder.path / "a.py").unlink()
         folder.saves.handled("a.py", is_renamed=False)
     folder.write(names[-1], MINE.replace("line 20\n", "agent\n"))
@@ -773,7 +773,7 @@ def test_what_the_person_has_saved_in_a_renamed_file_is_in_it_at_its_old_path_af
     number = folder.checkpoints.add(AGENT, "a prompt")
     (folder.path / "a.py").rename(folder.path / "c.py")
     folder.write("c.py", AGENTS)
-    folder.look()
+    folder.scan()
     folder.edit("c.py", AGENTS, AGENTS.replace("line 9\n", "mine\n"))
     restore(folder, number)
     assert tree(folder.path).keys() == {"a.py", "b.py"}
@@ -794,7 +794,7 @@ def test_a_restore_does_not_bring_back_a_renamed_file_that_the_person_has_made_a
     folder = two_renamed(tmp_path)
     number = folder.checkpoints.add(AGENT, "a prompt")
     (folder.path / "a.py").rename(folder.path / "c.py")
-    folder.look()
+    folder.scan()
     folder.edit("c.py", LINES, MINE)
     (folder.path / "c.py").unlink()
     folder.saves.handled("c.py", is_renamed=False)
@@ -810,11 +810,11 @@ def test_a_line_of_doubt_in_a_renamed_file_is_not_taken_away_by_a_restore(tmp_pa
     folder = two_renamed(tmp_path)
     first = folder.checkpoints.add(AGENT, "a prompt")
     (folder.path / "a.py").rename(folder.path / "c.py")
-    folder.look()
+    folder.scan()
     number = folder.checkpoints.add(AGENT, "the next prompt") if is_renamed_before else first
     folder.edit("c.py", LINES, MINE)
     folder.write("c.py", MINE.replace("line 20\n", "whose?\n"))
-    folder.look()
+    folder.scan()
     path = "c.py" if is_renamed_before else "a.py"
     assert "c.py, line 20: “whose?”" in folder.checkpoints.protected(number, lambda _: True)
     restore(folder, number)
@@ -831,11 +831,11 @@ def test_a_restore_loses_no_file_where_another_one_was_at_the_checkpoint(tmp_pat
     folder.edit("a.py", LINES, MINE)
     number = folder.checkpoints.add(AGENT, "a prompt")
     (folder.path / "a.py").rename(folder.path / "c.py")
-    folder.look()
+    folder.scan()
     folder.round.keep_file("c.py")
     folder.edit("b.py", OTHERS, others := f"{OTHERS}mine, too\n")
     (folder.path / "b.py").rename(folder.path / "a.py")
-    folder.look()
+    folder.scan()
     folder.save("b.py", "another one\n")
     restore(folder, number)
     assert [folder.read(name).decode() for name in ("a.py", "b.py", "c.py")] == [others, "another one\n", MINE]
@@ -847,7 +847,7 @@ def test_a_restore_to_before_a_swap_of_names_has_the_lines_of_the_person_in_thei
     number = folder.checkpoints.add(AGENT, "a prompt")
     for old, new in (("a.py", "c.py"), ("b.py", "a.py"), ("c.py", "b.py")):
         (folder.path / old).rename(folder.path / new)
-        folder.look()
+        folder.scan()
     folder.edit("b.py", LINES, f"{LINES}mine\n")
     restore(folder, number)
     assert tree(folder.path).keys() == {"a.py", "b.py"}
@@ -892,11 +892,11 @@ class Renames(RuleBasedStateMachine):
             new = self.folder.path / free[to % len(free)]
             new.parent.mkdir(exist_ok=True)
             (self.folder.path / found[at % len(found)]).rename(new)
-            self.folder.look()
+            self.folder.scan()
 
     @rule(at=numbers, to=numbers)
     def agent_renames_and_replaces(self, at: int, to: int) -> None:
-        """Both are found by one look, or with what comes before it."""
+        """Both are found by one scan, or with what comes before it."""
         found, free = self.names(are_there=True), self.names(are_there=False)
         if found and free:
             name, new = found[at % len(found)], self.folder.path / free[to % len(free)]
@@ -918,7 +918,7 @@ class Renames(RuleBasedStateMachine):
     @rule(at=numbers, is_by_person=st.booleans())
     def a_file_of_the_agents_is_deleted(self, at: int, is_by_person: bool) -> None:
         if found := [name for name in self.names(are_there=True) if "p" not in self.text(name)]:
-            self.folder.look()
+            self.folder.scan()
             (self.folder.path / (name := found[at % len(found)])).unlink()
             if is_by_person:
                 self.folder.saves.handled(name, is_renamed=False)
@@ -926,13 +926,13 @@ class Renames(RuleBasedStateMachine):
     @rule(at=numbers)
     def person_saves_a_new_file(self, at: int) -> None:
         if free := self.names(are_there=False):
-            self.folder.look()
+            self.folder.scan()
             self.folder.save(free[at % len(free)], self.token("p"))
 
     @rule(at=numbers, line=numbers, is_change=st.booleans())
     def person_saves(self, at: int, line: int, is_change: bool) -> None:
         if found := self.names(are_there=True):
-            self.folder.look()
+            self.folder.scan()
             lines = (before := self.text(name := found[at % len(found)])).splitlines(keepends=True)
             if is_change and line < len(lines) and "p" not in lines[line]:
                 lines[line] = f"{lines[line].strip()}+{self.token('p')}"
@@ -941,10 +941,10 @@ class Renames(RuleBasedStateMachine):
             self.folder.edit(name, before, "".join(lines))
 
     @rule(is_restart=st.booleans())
-    def look(self, is_restart: bool) -> None:
+    def scan(self, is_restart: bool) -> None:
         if is_restart:
             self.folder.reopen()
-        self.folder.look()
+        self.folder.scan()
 
     def write(self, writes: list[Write]) -> None:
         """Write all of it or nothing, as the journal does for the parts of a renamed file."""
@@ -955,7 +955,7 @@ class Renames(RuleBasedStateMachine):
 
     @rule(at=numbers, number=numbers, keeps=st.booleans(), is_whole=st.booleans())
     def decide(self, at: int, number: int, keeps: bool, is_whole: bool) -> None:
-        self.folder.look()
+        self.folder.scan()
         if found := list(self.folder.listed()):
             path = found[at % len(found)]
             keys = [] if is_whole else self.folder.keys(path)
@@ -971,12 +971,12 @@ class Renames(RuleBasedStateMachine):
 
     @rule()
     def undo_all(self) -> None:
-        self.folder.look()
+        self.folder.scan()
         self.folder.undo_all()
 
     @rule()
     def take_back(self) -> None:
-        self.folder.look()
+        self.folder.scan()
         with contextlib.suppress(WriteRefusedError):
             operation, writes = self.folder.undoing.plan_back()
             self.write(writes)

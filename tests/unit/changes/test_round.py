@@ -34,7 +34,7 @@ def test_what_an_agent_creates_changes_deletes_and_renames_is_listed(folder: Fol
     folder.write("new/file.txt", "new\n")
     (folder.path / "sub/c.txt").unlink()
     (folder.path / "b.txt").rename(folder.path / "moved.txt")
-    folder.look()
+    folder.scan()
     rows = {row.path: row for row in folder.round.rows()}
     assert {path: row.kind for path, row in rows.items()} == {
         "a.py": "modified",
@@ -67,9 +67,9 @@ def test_an_empty_folder_of_the_person_stays_without_the_file_of_an_agent(
         for name in ("SETTLED", "PAUSE", "UNTOUCHED"):
             monkeypatch.setattr(store_index, name, 0)
         time.sleep(0.02)
-        folder.look()
+        folder.scan()
     else:
-        folder.look()
+        folder.scan()
         folder.checkpoints.begin_turn(AGENT, "go", "turn", 0)
     before = tree(folder.path)
     folder.reopen()
@@ -83,7 +83,7 @@ def test_of_the_folders_that_git_leaves_out_only_the_empty_ones_are_remembered(f
         (folder.path / name).mkdir(parents=True)
     folder.write("venv/.gitignore", "*\n")
     folder.write("venv/lib/code.py", "x\n")
-    folder.look()
+    folder.scan()
     folder.checkpoints.begin_turn(AGENT, "go", "turn", 0)
     assert folder.round.state.empty == ["empty/", "group/none/", "venv/lib/deep/"]
 
@@ -94,7 +94,7 @@ def test_a_folder_that_an_agent_has_just_made_goes_with_its_file(folder: Folder,
         monkeypatch.setattr(store_index, name, 0)
     (folder.path / "made").mkdir()
     time.sleep(0.02)
-    folder.look()
+    folder.scan()
     folder.write("made/file.txt", "new\n")
     folder.undo_all_to(before)
 
@@ -103,7 +103,7 @@ def test_an_undo_can_be_taken_back(folder: Folder):
     folder.write("a.py", LINES.upper())
     folder.write("new.bin", bytes(range(256)))
     (folder.path / "sub/c.txt").unlink()
-    folder.look()
+    folder.scan()
     written = tree(folder.path)
     folder.undo_all()
     folder.redo()
@@ -116,7 +116,7 @@ def test_an_undo_can_be_taken_back(folder: Folder):
 
 def test_one_change_is_kept_and_another_one_undone(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "line three\n").replace("line 20\n", "line twenty\n"))
-    folder.look()
+    folder.scan()
     first, second = folder.keys("a.py")
     folder.round.keep_change("a.py", first)
     assert folder.read("a.py").count(b"line three") == 1
@@ -129,7 +129,7 @@ def test_one_change_is_kept_and_another_one_undone(folder: Folder):
 
 def test_selected_lines_of_a_change_are_undone(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\nline 4\nline 5\n", "x\ny\nz\n"))
-    folder.look()
+    folder.scan()
     folder.undo("a.py", folder.keys("a.py")[0], (3, 3))
     assert folder.read("a.py").decode() == LINES.replace("line 3\nline 4\nline 5\n", "x\nline 4\nz\n")
 
@@ -138,22 +138,22 @@ def test_selected_lines_are_those_of_the_moment_when_they_were_selected(folder: 
     """Something above has moved the change since: the key is that of before, and so are the lines."""
     agents = LINES.replace("line 3\nline 4\nline 5\n", "x\ny\nz\n")
     folder.write("a.py", agents)
-    folder.look()
+    folder.scan()
     (key,) = folder.keys("a.py")
     folder.write("a.py", f"above\n{agents}")
-    folder.look()
+    folder.scan()
     folder.undo("a.py", key, (3, 3))
     assert folder.read("a.py").decode() == "above\n" + LINES.replace("line 3\nline 4\nline 5\n", "x\nline 4\nz\n")
 
 
 def test_selected_lines_of_a_created_file_are_undone_and_the_others_kept(folder: Folder):
     folder.write("new.py", "one\ntwo\nthree\n")
-    folder.look()
+    folder.scan()
     [key] = folder.keys("new.py")
     folder.undo("new.py", key, (1, 1))
     assert folder.read("new.py") == b"one\nthree\n"
     assert folder.listed() == {"new.py": "created"}
-    assert folder.undoing.untold() == []
+    assert folder.undoing.unsent_notes() == []
     folder.redo()
     assert folder.read("new.py") == b"one\ntwo\nthree\n"
     folder.round.keep_change("new.py", key, (1, 1))
@@ -167,7 +167,7 @@ def test_selected_lines_of_a_created_file_are_undone_and_the_others_kept(folder:
 @pytest.mark.parametrize("what", ["keep", "undo"])
 def test_all_lines_of_a_created_file_are_the_file(folder: Folder, what: str):
     folder.write("new.py", "one\ntwo\n")
-    folder.look()
+    folder.scan()
     [key] = folder.keys("new.py")
     if what == "keep":
         folder.round.keep_change("new.py", key, (0, 1))
@@ -183,7 +183,7 @@ def test_a_change_that_is_there_no_more_decides_nothing_else_of_its_file(folder:
     path = "new.py" if then == "grown" else "a.py"
     changed = LINES.replace("line 3\n", "three\n").replace("line 20\n", "twenty\n")
     folder.write(path, "one\n" if then == "grown" else changed)
-    folder.look()
+    folder.scan()
     key = folder.keys(path)[0]
     match then:
         case "grown":
@@ -195,7 +195,7 @@ def test_a_change_that_is_there_no_more_decides_nothing_else_of_its_file(folder:
             path = "b.py"
         case _:
             folder.write(path, b"\0\xff")
-    folder.look()
+    folder.scan()
     before = folder.listed(), tree(folder.path)
     with pytest.raises(WriteRefusedError, match=f"{path} (has changed since|can only be kept or undone as a whole)"):
         folder.round.keep_change(path, key) if what == "keep" else folder.undo(path, key)
@@ -220,7 +220,7 @@ def test_the_one_change_of_a_file_is_the_file(folder: Folder, kind: str, what: s
             folder.write(path, b"\0\xff")
         case _:
             (folder.path / path).chmod(0o755)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {path: kind}
     now = tree(folder.path)
     key = next(iter(folder.keys(path)), "")
@@ -235,7 +235,7 @@ def test_one_of_two_changes_of_a_text_in_utf_16_is_undone(folder: Folder, codec:
     folder.write("wide.txt", f"{mark}{LINES}".encode(codec))
     folder.round.begin()
     folder.write("wide.txt", f"{mark}{LINES}".replace("line 3\n", "x\n").replace("line 20\n", "y\n").encode(codec))
-    folder.look()
+    folder.scan()
     first, _ = folder.keys("wide.txt")
     folder.undo("wide.txt", first)
     assert folder.read("wide.txt") == f"{mark}{LINES}".replace("line 20\n", "y\n").encode(codec)
@@ -243,11 +243,11 @@ def test_one_of_two_changes_of_a_text_in_utf_16_is_undone(folder: Folder, codec:
 
 def test_a_file_that_is_changed_again_shows_only_what_is_new_since_it_was_kept(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "line three\n"))
-    folder.look()
+    folder.scan()
     folder.round.keep_file("a.py")
     assert folder.listed() == {}
     folder.write("a.py", LINES.replace("line 3\n", "line three\n").replace("line 9\n", "line nine\n"))
-    folder.look()
+    folder.scan()
     (row,) = folder.round.rows()
     assert (row.inserted, row.deleted) == (1, 1)
 
@@ -255,7 +255,7 @@ def test_a_file_that_is_changed_again_shows_only_what_is_new_since_it_was_kept(f
 def test_keep_all_empties_the_list(folder: Folder):
     folder.write("a.py", "")
     folder.write("x", "x")
-    folder.look()
+    folder.scan()
     folder.keep_all()
     assert folder.listed() == {}
     assert folder.read("a.py") == b""
@@ -270,7 +270,7 @@ def test_what_the_person_saves_is_never_offered(folder: Folder):
 def test_a_save_beside_an_agents_change_is_merged_into_the_baseline(folder: Folder):
     agents = LINES.replace("line 3\n", "agent\n")
     folder.write("a.py", agents)
-    folder.look()
+    folder.scan()
     folder.save("a.py", agents.replace("line 25\n", "mine\n"))
     (row,) = folder.round.rows()
     assert (row.inserted, row.deleted, row.note) == (1, 1, "")
@@ -281,7 +281,7 @@ def test_a_save_beside_an_agents_change_is_merged_into_the_baseline(folder: Fold
 def test_a_save_inside_of_an_agents_change_leaves_it_waiting_and_says_so(folder: Folder):
     agents = LINES.replace("line 3\n", "agent\n")
     folder.write("a.py", agents)
-    folder.look()
+    folder.scan()
     folder.save("a.py", agents.replace("agent\n", "agent and me\n"))
     (row,) = folder.round.rows()
     assert row.note == "with your edit"
@@ -291,9 +291,9 @@ def test_what_a_formatter_writes_is_the_persons_however_late_it_is(folder: Folde
     """It changes the text of the tab, and saves that."""
     mine, formatted = LINES.replace("line 7\n", "mine\n"), LINES.replace("line 7\n", "mine, formatted\n")
     folder.edit("a.py", LINES, mine)
-    folder.look()
+    folder.scan()
     folder.edit("a.py", mine, formatted)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
 
 
@@ -302,7 +302,7 @@ def test_what_is_written_just_after_a_save_is_nobodys_for_sure_and_stays(folder:
     mine = LINES.replace("line 7\n", "mine\n")
     folder.edit("a.py", LINES, mine)
     folder.write("a.py", mine.replace("line 20\n", "whose?\n"))
-    folder.look()
+    folder.scan()
     (row,) = folder.round.rows()
     assert row.agents == (f"you or {AGENT}",)
     assert folder.undoing.protected() == ["a.py, line 20: “line 20”", "a.py, line 20: “whose?”"]
@@ -320,7 +320,7 @@ def test_a_change_by_an_agent_that_has_named_the_file_is_its_own_even_after_a_sa
     folder.save("a.py", LINES.replace("line 7\n", "mine\n"))
     folder.write("a.py", LINES.replace("line 7\n", "agent\n"))
     folder.round.named = {"a.py": "Gemini CLI"}
-    folder.round.look([])
+    folder.round.scan([])
     (row,) = folder.round.rows()
     assert row.agents == ("Gemini CLI",)
 
@@ -329,7 +329,7 @@ def test_a_proposal_that_was_accepted_is_reviewed_once_it_is_on_the_disk(folder:
     content = LINES.replace("line 3\n", "accepted\n")
     folder.saves.reviewed("a.py", LINES, content, Encodings())
     folder.write("a.py", content)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.py": "modified"}
     folder.saves.reviewed("a.py", LINES, content, Encodings())
     folder.write("made.txt", "made\n")
@@ -354,10 +354,10 @@ def test_an_accepted_proposal_beside_changes_that_wait_leaves_them(
     folder.round.begin()
     before = lines.replace("line 3 ", "agent ")
     folder.write("a.py", before.encode(codec))
-    folder.look()
+    folder.scan()
     after = before.replace("line 25 ", "accepted ")
     folder.write("a.py", after.encode(codec))
-    folder.look()
+    folder.scan()
     folder.saves.reviewed("a.py", before, after, encodings)
     [row] = folder.round.rows()
     assert (row.inserted, row.deleted, row.note) == (1, 1, "")
@@ -373,7 +373,7 @@ def test_accepted_proposals_are_changes_of_the_turn_however_late_the_first_one_i
     folder.write("a.py", first)
     second = first.replace("line 25\n", "second\n")
     folder.write("a.py", second)
-    folder.look()
+    folder.scan()
     folder.saves.reviewed("a.py", first, second, Encodings())
     [row] = folder.round.rows()
     assert (row.inserted, row.deleted) == (1, 1)  # the first one
@@ -387,26 +387,26 @@ def test_accepted_proposals_are_changes_of_the_turn_however_late_the_first_one_i
 
 def test_a_change_while_nobody_is_at_work_names_no_agent(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "outside\n"))
-    folder.round.look([])
+    folder.round.scan([])
     (row,) = folder.round.rows()
     assert row.agents == ()
 
 
 def test_a_round_goes_on_after_a_restart_of_the_editor(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
-    folder.look()
+    folder.scan()
     folder.reopen()
     assert folder.round.is_open
     assert folder.listed() == {"a.py": "modified"}
     folder.write("b.txt", "agent\n")
-    folder.look()
+    folder.scan()
     folder.undo_all()
     assert (folder.read("a.py").decode(), folder.read("b.txt")) == (LINES, b"one\r\ntwo\r\nthree")
 
 
 def test_nothing_is_undone_against_a_file_that_has_changed_since(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
-    folder.look()
+    folder.scan()
     writes = folder.undoing.plan("a.py")
     folder.write("a.py", "something else\n")
     with pytest.raises(WriteRefusedError, match="has changed since"):
@@ -424,7 +424,7 @@ def test_links_modes_and_binary_files_are_rows_that_can_be_undone(folder: Folder
     (folder.path / "link").unlink()
     os.symlink("b.txt", folder.path / "link")
     (folder.path / "script.sh").chmod(0o755)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"link": "link", "pixels.png": "binary", "script.sh": "mode"}
     folder.undo_all_to(before)
 
@@ -437,7 +437,7 @@ def test_a_deleted_file_comes_back_with_its_permissions(folder: Folder):
     folder.round.begin()
     (folder.path / "secret.txt").unlink()
     (folder.path / "tool").unlink()
-    folder.look()
+    folder.scan()
     folder.undo_all()
     assert (folder.path / "secret.txt").stat().st_mode & 0o777 == 0o600
     assert (folder.path / "tool").stat().st_mode & 0o777 == 0o750
@@ -467,12 +467,12 @@ def test_a_folder_moved_behind_a_link_is_undone(folder: Folder):
 
 def test_a_checkpoint_is_restored_with_the_persons_saves_since_then(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "first\n"))
-    folder.look()
+    folder.scan()
     number = folder.checkpoints.add(AGENT, "second prompt")
     second = LINES.replace("line 3\n", "first\n").replace("line 12\n", "second\n")
     folder.write("a.py", second)
     folder.write("extra.txt", "extra\n")
-    folder.look()
+    folder.scan()
     folder.save("a.py", second.replace("line 25\n", "mine\n"))
     folder.keep_all()
     writes, base, left = folder.checkpoints.plan(number)
@@ -492,11 +492,11 @@ def test_the_changes_of_a_turn_are_those_until_its_end(folder: Folder):
     folder.checkpoints.add(AGENT, "one", "first")
     for word in ("draft", "final"):
         folder.write("a.py", LINES.replace("line 3\n", f"{word}\n"))
-        folder.look()
+        folder.scan()
     folder.checkpoints.end("first")
     folder.checkpoints.add(AGENT, "two", "second")
     folder.write("b.txt", "later\n")
-    folder.look()
+    folder.scan()
     [(path, before, after)] = folder.checkpoints.of_turn("first") or []
     assert (path, before.decode()) == ("a.py", LINES)
     assert b"final" in after
@@ -508,7 +508,7 @@ def in_turn(folder: Folder, name: str, path: str, text: str) -> None:
     """An agent has a turn, in which it writes one file."""
     folder.checkpoints.add(AGENT, name, name)
     folder.write(path, text)
-    folder.look()
+    folder.scan()
     folder.checkpoints.end(name)
 
 
@@ -530,7 +530,7 @@ def test_a_file_is_of_each_turn_that_has_changed_it_the_last_one_first(folder: F
 def test_what_is_written_between_two_turns_is_of_no_turn_that_has_ended_before(folder: Folder):
     in_turn(folder, "one", "b.txt", "b\n")
     folder.write("a.py", first := LINES.replace("line 3\n", "first\n"))
-    folder.look()
+    folder.scan()
     in_turn(folder, "two", "a.py", first.replace("line 25\n", "second\n"))
     assert turns_of(folder, "a.py", "b.txt") == {"a.py": ["two"], "b.txt": ["one"]}
 
@@ -573,13 +573,13 @@ def test_many_files_of_which_a_part_was_kept_take_git_no_longer_than_one(
     names = [f"{number}.py" for number in range(6)]
     for name in names:
         folder.write(name, LINES)
-    folder.look()
+    folder.scan()
     folder.keep_all()
     in_turn(folder, "one", names[0], LINES.replace("line 3\n", "first\n").replace("line 14\n", ""))
     needed: list[int] = []
     for name in names:
         folder.write(name, LINES.replace("line 3\n", "first\n").replace("line 14\n", f"{name}\n"))
-        folder.look()
+        folder.scan()
         folder.round.keep_change(name, folder.keys(name)[0])
         runs.clear()
         folder.checkpoints.turns_of(folder.listed())
@@ -593,17 +593,17 @@ def test_a_file_of_which_nothing_is_known_to_wait_is_of_the_last_turn(folder: Fo
     in_turn(folder, "two", "a.bin", "\0two")
     folder.round.keep_file("a.bin")
     folder.write("a.bin", "\0three")
-    folder.look()
+    folder.scan()
     assert turns_of(folder, "a.bin") == {"a.bin": ["two"]}
 
 
 def test_the_changes_after_a_quiet_minute_are_those_until_the_next_prompt(folder: Folder):
     folder.checkpoints.add(AGENT, "")
     folder.write("a.py", LINES.replace("line 3\n", "first\n"))
-    folder.look()
+    folder.scan()
     folder.checkpoints.add(AGENT, "")
     folder.write("a.py", LINES.replace("line 3\n", "second\n"))
-    folder.look()
+    folder.scan()
     keys = [folder.checkpoints.key_of(point) for point in folder.round.state.checkpoints]
     [[(_, before, first)], [(_, again, second)]] = [folder.checkpoints.of_turn(key) or [] for key in keys]
     assert (before.decode(), again) == (LINES, first)
@@ -614,7 +614,7 @@ def test_the_changes_after_a_quiet_minute_are_those_until_the_next_prompt(folder
 def test_a_read_only_file_is_left_alone_and_named(folder: Folder):
     folder.write("a.py", "agent\n")
     (folder.path / "a.py").chmod(0o444)
-    folder.look()
+    folder.scan()
     with pytest.raises(WriteRefusedError, match="read-only"):
         folder.undo("a.py")
     assert folder.read("a.py") == b"agent\n"
@@ -623,7 +623,7 @@ def test_a_read_only_file_is_left_alone_and_named(folder: Folder):
 
 def test_a_full_disk_loses_nothing(folder: Folder, monkeypatch: pytest.MonkeyPatch):
     folder.write("a.py", "agent\n")
-    folder.look()
+    folder.scan()
     before = tree(folder.path)
 
     def full(*_: object) -> None:
@@ -642,7 +642,7 @@ def test_a_full_disk_loses_nothing(folder: Folder, monkeypatch: pytest.MonkeyPat
 def test_an_undo_through_an_editor_that_changes_bytes_is_written_as_it_was(folder: Folder):
     """A format or a trim on save."""
     folder.write("b.txt", b"agent\n")
-    folder.look()
+    folder.scan()
     (write,) = folder.undoing.plan("b.txt")
     folder.undoing.check(write)
     folder.write("b.txt", b"one\ntwo\nthree\n")  # what the editor has saved

@@ -67,15 +67,15 @@ async def test_an_undo_that_can_not_be_looked_at_afterwards_can_be_taken_back(
     (work.path / "a.py").write_text("agent\n")
     (work.path / "new.txt").write_text("")
     await work.until(lambda: len(work.rows) == 2)
-    look = Store.look
+    scan = Store.scan
 
     def full(store: Store, *args: Any, **kwargs: Any) -> Any:
         if not (work.path / "new.txt").exists():
             raise GitError("No space left on device")
-        return look(store, *args, **kwargs)
+        return scan(store, *args, **kwargs)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Store, "look", full)
+        patched.setattr(Store, "scan", full)
         work.decisions.undo_all(WINDOW)
         await work.until(lambda: any("No space left" in said for said, _ in work.editor.mentioned))
     await work.until(lambda: not work.rows)
@@ -103,15 +103,15 @@ async def test_what_was_left_alone_is_told_also_if_nothing_can_be_looked_at_afte
         await work.until(lambda: not work.rows)
     work.editor.buffers[str(work.path / "b.py")] = "typed\n"
     work.editor.unsaved_files.add(str(work.path / "b.py"))
-    before, look = (work.path / "a.py").read_text(), Store.look
+    before, scan = (work.path / "a.py").read_text(), Store.scan
 
     def full(store: Store, *args: Any, **kwargs: Any) -> Any:
         if (work.path / "a.py").read_text() != before:
             raise GitError("No space left on device")
-        return look(store, *args, **kwargs)
+        return scan(store, *args, **kwargs)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Store, "look", full)
+        patched.setattr(Store, "scan", full)
         if decision == "undo":
             work.decisions.undo_all(WINDOW)
         elif decision == "redo":

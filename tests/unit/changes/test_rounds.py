@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from companion.changes import places
+from companion.changes.change_screen import SavedText
 from companion.changes.decisions import Preview
 from companion.changes.folder import Folder
 from companion.changes.journal import Intent
-from companion.changes.port import SavedText
 from companion.ids import WindowId
 
 from .folders import committed, tree
@@ -162,7 +162,7 @@ async def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_sav
     mine = LINES.replace("line 3\n", "agent\n").replace("line 20\n", "mine\n")
     began = time.time_ns()
     (work.path / "a.py").write_text(mine)
-    await asyncio.sleep(0.3)  # a look sees it before the editor has told of it
+    await asyncio.sleep(0.3)  # a scan sees it before the editor has told of it
     work.rounds.saved(str(work.path / "a.py"), SavedText(since=began))
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
     await work.until(lambda: work.turns)
@@ -456,7 +456,7 @@ def test_stores_go_after_30_days_and_the_oldest_above_1_gb(tmp_path: Path, monke
 
 @pytest.mark.parametrize("decision", ["keep", "undo"])
 async def test_all_means_what_was_listed_as_it_was_listed(work: Work, decision: str):
-    """Not what a look finds that was running when the key was pressed, or the one before an undo."""
+    """Not what a scan finds that was running when the key was pressed, or the one before an undo."""
     await work.begun()
     for name in ("one.py", "grows.py"):
         (work.path / name).write_text("agent\n")
@@ -467,7 +467,7 @@ async def test_all_means_what_was_listed_as_it_was_listed(work: Work, decision: 
         await asyncio.sleep(0.1)
         (work.path / "two.py").write_text("unseen\n")
         (work.path / "grows.py").write_text("agent\nunseen\n")
-        await folder.call(folder.look, (AGENT,))
+        await folder.call(folder.scan, (AGENT,))
     await work.until(lambda: set(work.rows) == {"two.py", "grows.py"})
     assert (work.path / "one.py").exists() == (decision == "keep")
     assert (work.path / "two.py").exists()
@@ -486,7 +486,7 @@ async def test_where_all_of_it_has_changed_since_that_is_said(work: Work, is_in_
         work.decisions.keep_all(WINDOW)
         await asyncio.sleep(0.1)
         (work.path / "one.py").write_text("agent\nunseen\n")
-        await folder.call(folder.look, (AGENT,))
+        await folder.call(folder.scan, (AGENT,))
     said = f"What was listed of {work.path.name} has changed since."
     await work.until(lambda: work.editor.said == [(said, WINDOW)] * 2)
     assert (work.path / "one.py").exists()

@@ -1,4 +1,4 @@
-"""A save that a look sees before the word of it comes, and what others write beside it."""
+"""A save that a scan sees before the word of it comes, and what others write beside it."""
 
 from __future__ import annotations
 
@@ -49,20 +49,20 @@ def test_a_look_in_the_middle_of_a_save_makes_no_change_of_an_agent(folder: Fold
     """An editor empties the file first, and a busy machine may stop it there for a while."""
     began = time.time_ns()
     write_at(folder, "a.py", "", began)
-    folder.look()
+    folder.scan()
     write_at(folder, "a.py", MINE, began + SECOND)
-    folder.look()
+    folder.scan()
     folder.saved("a.py", began, began + SECOND)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
 
 
 def test_a_look_in_the_middle_of_a_save_of_a_file_that_waits_keeps_what_waits(folder: Folder):
     write_at(folder, "a.py", AGENTS, time.time_ns() - SECOND)
-    folder.look()
+    folder.scan()
     began = time.time_ns()
     write_at(folder, "a.py", BOTH[:40], began)
-    folder.look()
+    folder.scan()
     write_at(folder, "a.py", BOTH, began + SECOND // 4)
     folder.saved("a.py", began, began + SECOND // 4)
     agents_line_waits_alone(folder)
@@ -71,10 +71,10 @@ def test_a_look_in_the_middle_of_a_save_of_a_file_that_waits_keeps_what_waits(fo
 def test_a_save_is_the_persons_also_if_later_looks_have_found_other_files(folder: Folder):
     began = time.time_ns()
     folder.write("a.py", MINE)
-    folder.look()
+    folder.scan()
     for number in range(3):
         folder.write("b.py", f"{number}\n")
-        folder.look()
+        folder.scan()
     folder.saved("a.py", began, time.time_ns())
     assert folder.listed() == {"b.py": "modified"}
     assert folder.undo_all() == []
@@ -85,9 +85,9 @@ def test_what_an_agent_writes_long_after_a_save_is_its_own_if_looks_have_seen_bo
     """The word of the save comes last."""
     began = time.time_ns() - 10 * SECOND
     write_at(folder, "a.py", MINE, began)
-    folder.look()
+    folder.scan()
     write_at(folder, "a.py", BOTH, began + 8 * SECOND)
-    folder.look()
+    folder.scan()
     folder.saved("a.py", began, began)
     agents_line_waits_alone(folder)
 
@@ -96,10 +96,10 @@ def test_what_an_agent_has_named_is_its_own_directly_after_a_save_too(folder: Fo
     began = time.time_ns()
     folder.write("a.py", MINE)
     until = time.time_ns()
-    folder.look()
+    folder.scan()
     write_at(folder, "a.py", BOTH, until + SECOND)
     folder.round.named = {"a.py": AGENT}
-    folder.round.look([AGENT])
+    folder.round.scan([AGENT])
     folder.saved("a.py", began, until)
     agents_line_waits_alone(folder)
 
@@ -108,10 +108,10 @@ def test_what_an_agent_writes_after_a_save_below_new_edits_is_still_told(folder:
     """The word of the save comes after both looks, and the person has typed again by then."""
     began = time.time_ns() - 10 * SECOND
     write_at(folder, "a.py", MINE, began)
-    folder.look()
+    folder.scan()
     before = folder.round.state.now
     write_at(folder, "a.py", BOTH, began + 8 * SECOND)
-    folder.look()
+    folder.scan()
     folder.saved("a.py", began, began)
     below = folder.saves.written_below("a.py", before)
     assert below == ((AGENT,), MINE.encode())
@@ -122,16 +122,16 @@ def test_who_is_told_of_a_file_that_was_not_there_is_told_of_no_empty_one(folder
     before = folder.round.state.now
     folder.write("c.py", "agent\n")
     folder.write("d.py", "")
-    folder.look()
+    folder.scan()
     assert folder.saves.written_below("c.py", before) == ((AGENT,), None)
     before = folder.round.state.now
     folder.write("d.py", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.saves.written_below("d.py", before) == ((AGENT,), b"")
 
 
 def test_a_save_while_a_look_reads_an_agents_write_is_the_persons(folder: Folder, monkeypatch: pytest.MonkeyPatch):
-    """The look has listed the file for what the agent has written; it reads what the person has saved."""
+    """The scan has listed the file for what the agent has written; it reads what the person has saved."""
     began = time.time_ns()
     write_at(folder, "a.py", AGENTS, began - SECOND)
     update = StoreIndex.update
@@ -141,7 +141,7 @@ def test_a_save_while_a_look_reads_an_agents_write_is_the_persons(folder: Folder
         return update(index, listing, remove, add)
 
     monkeypatch.setattr(StoreIndex, "update", saved_first)
-    folder.look()
+    folder.scan()
     monkeypatch.undo()
     folder.saved("a.py", began, began, loaded=AGENTS)
     agents_line_waits_alone(folder)
@@ -150,10 +150,10 @@ def test_a_save_while_a_look_reads_an_agents_write_is_the_persons(folder: Folder
 def test_a_save_that_a_look_has_seen_half_has_overwritten_nothing(folder: Folder):
     """The tab was still unsaved then, as below an agent's write."""
     write_at(folder, "a.py", AGENTS, time.time_ns() - SECOND)
-    folder.look()
+    folder.scan()
     before, began = folder.round.state.now, time.time_ns()
     write_at(folder, "a.py", BOTH[:40], began)
-    folder.look()
+    folder.scan()
     write_at(folder, "a.py", BOTH, began + SECOND // 4)
     assert folder.saved("a.py", began, began + SECOND // 4) is None
     assert folder.saves.written_below("a.py", before) is None
@@ -176,7 +176,7 @@ def test_a_save_of_a_file_that_is_excluded_or_ignored_lists_nothing_and_leaves_n
     assert folder.edit(".env", texts[0], texts[1], found=b"KEY=theirs\n") is None
     folder.edit(".env", texts[1], texts[2])
     assert folder.listed() == {}
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
     (folder.path / ".env").unlink()
     folder.saved(".env", loaded=texts[2])  # its word comes when the file has gone
@@ -189,7 +189,7 @@ def test_what_an_agent_has_written_in_an_excluded_file_waits_after_a_save(tmp_pa
     folder.write(".env", "KEY=old\n")
     folder.begin_copied()
     write_at(folder, ".env", "KEY=theirs\n", time.time_ns() - SECOND)
-    folder.look()
+    folder.scan()
     folder.edit(".env", "KEY=theirs\n", "KEY=theirs too\n")
     [row] = folder.round.rows()
     assert (row.kind, row.agents) == ("excluded", (AGENT,))

@@ -30,7 +30,7 @@ def test_a_file_that_the_person_deletes_is_not_listed(folder: Folder):
     folder.saves.handled("a.py", is_renamed=False)
     assert folder.listed() == {}
     folder.write("a.py", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.py": "created"}
     assert folder.undo_all() == []
     assert not (folder.path / "a.py").exists()
@@ -38,7 +38,7 @@ def test_a_file_that_the_person_deletes_is_not_listed(folder: Folder):
 
 def test_a_folder_that_the_person_deletes_is_not_listed(folder: Folder):
     shutil.rmtree(folder.path / "sub")
-    folder.look()  # it comes before the word of that
+    folder.scan()  # it comes before the word of that
     folder.saves.handled("sub", is_renamed=False)
     assert folder.listed() == {}
 
@@ -46,23 +46,23 @@ def test_a_folder_that_the_person_deletes_is_not_listed(folder: Folder):
 def test_a_deletion_that_the_person_has_not_confirmed_leaves_the_file_to_whoever_deletes_it(folder: Folder):
     folder.saves.handled("a.py", is_renamed=False)
     (folder.path / "a.py").unlink()
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.py": "deleted"}
 
 
 def test_what_an_agent_has_deleted_in_a_folder_that_stays_is_listed(folder: Folder):
     (folder.path / "sub/b.py").unlink()
-    folder.look()
+    folder.scan()
     folder.saves.handled("sub", is_renamed=False)
     assert folder.listed() == {"sub/b.py": "deleted"}
 
 
 def test_what_an_agent_has_deleted_in_a_folder_that_the_person_deletes_later_is_listed(folder: Folder):
     (folder.path / "sub/b.py").unlink()
-    folder.look()
+    folder.scan()
     shutil.rmtree(folder.path / "sub")
     folder.write("a.py", "agent\n")
-    folder.look()  # it comes before the word of that
+    folder.scan()  # it comes before the word of that
     folder.saves.handled("sub", is_renamed=False)
     assert folder.listed() == {"a.py": "modified", "sub/b.py": "deleted"}
     assert folder.undo_all() == []
@@ -82,10 +82,10 @@ def test_what_the_person_renames_is_not_listed_and_what_waits_in_it_waits_there(
     path = "a.py" if what == "a.py" else "sub/b.py"
     text = folder.read(path).decode()
     folder.write(path, text.replace("line 3\n", "agent\n"))
-    folder.look()
+    folder.scan()
     folder.saves.handled(what, is_renamed=True)  # the name is typed after that
     (folder.path / what).rename(folder.path / "new")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {path.replace(what, "new", 1): "modified"}
     assert folder.undo_all() == []
     assert folder.read(path.replace(what, "new", 1)).decode() == text
@@ -95,7 +95,7 @@ def test_what_the_person_renames_is_not_listed_and_what_waits_in_it_waits_there(
 def test_a_rename_of_another_file_is_the_agents(folder: Folder):
     folder.saves.handled("a.py", is_renamed=True)
     (folder.path / "sub/b.py").rename(folder.path / "sub/new.py")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"sub/new.py": "renamed"}
 
 
@@ -103,7 +103,7 @@ def test_a_file_that_an_agent_moves_elsewhere_is_not_the_one_that_the_person_ren
     """The side bar renames within a folder."""
     folder.saves.handled("a.py", is_renamed=True)
     (folder.path / "a.py").rename(folder.path / "sub/a.py")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"sub/a.py": "renamed"}
 
 
@@ -126,10 +126,10 @@ async def test_the_word_of_a_deletion_comes_from_the_editor(work: Work):
 def test_a_file_that_an_agent_has_renamed_and_the_person_deletes_is_not_listed(folder: Folder, text: str):
     (folder.path / "a.py").rename(folder.path / "b.py")
     folder.write("b.py", folder.read("b.py").decode() + text)
-    folder.look()
+    folder.scan()
     (folder.path / "b.py").unlink()
     folder.saves.handled("b.py", is_renamed=False)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
     assert folder.undo_all() == []
     assert not (folder.path / "a.py").exists()
@@ -148,9 +148,9 @@ async def test_a_link_that_the_person_renames_or_deletes_is_theirs_and_not_what_
         work.rounds.handled([str(link)], is_renamed=False)
     else:
         work.rounds.handled([str(link)], is_renamed=True)
-        await work.rounds.roots.heard()
+        await work.rounds.roots.events_noted()
         link.rename(work.path / "other.py")
-        work.rounds.look(WINDOW)
+        work.rounds.scan(WINDOW)
     (work.path / "new.py").write_text("agent\n")
     await work.until(lambda: set(work.rows) == {"new.py"})
 
@@ -164,7 +164,7 @@ async def test_once_the_person_types_no_name_any_more_a_file_that_is_renamed_is_
     await work.begun(CLI)
     folder = work.known.folders[work.folders[0]]
     work.rounds.handled([str(work.path / "a.py")], is_renamed=True)
-    await work.rounds.roots.heard()
+    await work.rounds.roots.events_noted()
     if how == "escape":
         work.rounds.naming_over()
     elif how == "another":
@@ -175,7 +175,7 @@ async def test_once_the_person_types_no_name_any_more_a_file_that_is_renamed_is_
         (work.path / "b.py").rename(work.path / "a.py")
     else:
         await work.until(lambda: not folder.round.renaming)
-    await work.rounds.roots.heard()
+    await work.rounds.roots.events_noted()
     if how == "used":
         await work.until(lambda: "a.py" in work.rows)
     else:
@@ -192,7 +192,7 @@ async def test_a_name_that_the_person_has_typed_is_theirs_though_nobody_looks_un
     work.rounds.clis(WINDOW, ())
     await work.until(lambda: work.known.watching and work.known.watching.done())
     work.rounds.handled([str(work.path / "a.py")], is_renamed=True)
-    await work.rounds.roots.heard()
+    await work.rounds.roots.events_noted()
     (work.path / "a.py").rename(work.path / "b.py")
     await work.until(lambda: not folder.round.renaming)
     assert folder.round.waiting() == []

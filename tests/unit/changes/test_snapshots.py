@@ -55,7 +55,7 @@ def test_the_persons_repository_is_as_it_was(folder: Folder):
     folder.round.begin()
     folder.write("a.txt", "agent\n")
     folder.write("new.txt", "agent\n")
-    folder.look()
+    folder.scan()
     folder.undo_all()
     assert kept_by_git(folder.path) == before
 
@@ -64,7 +64,7 @@ def test_ignored_files_are_left_out(folder: Folder):
     folder.round.begin()
     folder.write("new.log", "agent\n")
     folder.write("build/more.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
 
 
@@ -72,7 +72,7 @@ def test_an_agent_that_removes_a_rule_has_not_created_the_files_behind_it(folder
     folder.round.begin()
     folder.write(".gitignore", "/build/\n")
     folder.write("new.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {".gitignore": "modified", "new.txt": "created"}
     folder.undo_all()
     assert folder.read("old.log") == b"log\n"
@@ -84,7 +84,7 @@ def test_an_agent_that_adds_a_rule_hides_nothing(folder: Folder):
     folder.write("new.txt", "agent\n")
     folder.write("deep/.gitignore", "*\n")
     folder.write("deep/er/hidden.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert set(folder.listed()) == {".gitignore", "new.txt", "deep/.gitignore", "deep/er/hidden.txt"}
 
 
@@ -139,7 +139,7 @@ def test_rules_above_the_folder_hold_in_it(tmp_path: Path):
     made.round.begin()
     for name in ("a.log", "build/x", "other/x"):
         made.write(name, "agent")
-    made.look()
+    made.scan()
     assert set(made.listed()) == {"other/x"}
 
 
@@ -222,7 +222,7 @@ def test_no_program_that_a_projects_configuration_names_is_run(folder: Folder):
     folder.write(".gitattributes", "* filter=x diff=x\n")
     folder.round.begin()
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     folder.round.rows()
     folder.undo_all()
     assert not trap.exists()
@@ -238,7 +238,7 @@ def test_names_in_any_encoding(tmp_path: Path):
     before = tree(made.path)
     for name in names:
         (made.path / os.fsdecode(name)).write_bytes(b"agent\n")
-    made.look()
+    made.scan()
     assert set(made.listed()) == set(map(os.fsdecode, names))
     made.reopen()
     made.undo_all_to(before)
@@ -251,7 +251,7 @@ def test_an_excluded_file_is_listed_and_never_copied(tmp_path: Path):
     made.round.begin()
     made.write(".env", SECRET * 2)
     made.write("a.txt", "agent\n")
-    made.look()
+    made.scan()
     assert made.listed() == {".env": "excluded", "a.txt": "modified"}
     refused = made.undo_all()
     assert len(refused) == 1
@@ -275,7 +275,7 @@ def test_a_large_file_is_compared_by_hash_and_undone_from_git_or_said_to_be_lost
     made.write("known.bin", b"x" * (11 * 1024 * 1024))
     made.write("unknown.bin", "small now\n")
     made.write("created.bin", b"c" * (11 * 1024 * 1024))
-    made.look()
+    made.scan()
     assert made.listed() == {"created.bin": "large", "known.bin": "large", "unknown.bin": "large"}
     (lost,) = made.undo_all()
     assert "unknown.bin" in lost
@@ -293,7 +293,7 @@ def test_a_file_that_cannot_be_read_is_no_reason_to_miss_another(folder: Folder)
     (folder.path / "closed").chmod(0)
     folder.round.begin()
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.txt": "modified"}
 
 
@@ -305,7 +305,7 @@ def test_a_pipe_is_no_file(folder: Folder):
     folder.round.begin()
     (folder.path / "a.txt").unlink()
     os.mkfifo(folder.path / "a.txt")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.txt": "deleted"}
 
 
@@ -316,7 +316,7 @@ def test_a_nested_repository_is_left_to_a_round_of_its_own(folder: Folder):
     assert folder.round.state.nested == ["nested"]
     folder.write("nested/x.txt", "agent\n")
     shutil.rmtree(folder.path / "nested/.git")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
 
 
@@ -324,7 +324,7 @@ def test_a_repository_that_an_agent_makes_is_one_row(folder: Folder):
     folder.round.begin()
     folder.write("cloned/x.txt", "x\n")
     committed(folder.path / "cloned")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"cloned": "repository"}
     assert len(folder.undo_all()) == 1
     assert folder.read("cloned/x.txt") == b"x\n"
@@ -398,7 +398,7 @@ def test_a_git_that_was_ended_says_nothing_of_the_store(
     """The editor may end while it looks, and a disk may be full: what is to be reviewed must not go with that."""
     folder.round.begin()
     folder.write("a.py", "agent\n")
-    folder.look()
+    folder.scan()
     rows = folder.round.rows()
     start = programs.start
 
@@ -420,7 +420,7 @@ def test_a_run_that_was_killed_leaves_nothing_in_the_way(folder: Folder):
     (folder.store_path / "index.lock").write_bytes(b"")
     folder.reopen()
     folder.write("a.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.txt": "modified"}
 
 

@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Folder:
     made.write("a.py", LINES)
     made.begin_copied()
     made.write("a.py", TEXT)
-    made.look()
+    made.scan()
     return made
 
 
@@ -43,7 +43,7 @@ def edit(folder: Folder, before: str, after: str) -> None:
 def write(folder: Folder, old: str, new: str) -> None:
     """An agent writes."""
     folder.write("a.py", folder.read("a.py").decode().replace(old, new))
-    folder.look()
+    folder.scan()
 
 
 def of_window(window: int) -> Callable[[Operation], bool]:
@@ -178,7 +178,7 @@ def test_what_a_later_keep_has_changed_of_a_kept_change_stays_kept(folder: Folde
 
 def test_of_several_files_those_that_have_changed_since_are_named_and_the_others_come_back(folder: Folder):
     folder.write("b.py", "agent\n")
-    folder.look()
+    folder.scan()
     folder.keep_all()
     (folder.path / "b.py").unlink()
     folder.saved("b.py")
@@ -190,7 +190,7 @@ def test_a_new_file_whose_keep_is_taken_back_is_created_and_has_the_lines_of_the
     folder = Folder(tmp_path)
     folder.begin_copied()
     folder.write("a.py", "agent\n" * 3)
-    folder.look()
+    folder.scan()
     folder.keep_all()
     edit(folder, "agent\n" * 3, "agent\n" * 3 + "mine\n")
     folder.round.keep_all([])
@@ -215,7 +215,7 @@ def test_the_baseline_is_the_same_to_the_byte_after_a_keep_is_taken_back(tmp_pat
     folder.write("a.py", before)
     folder.begin_copied()
     folder.write("a.py", after)
-    folder.look()
+    folder.scan()
     folder.round.keep_file("a.py")
     take_back(folder)
     assert folder.undo_all() == []
@@ -270,7 +270,7 @@ def test_a_kill_while_a_keep_is_taken_back_leaves_a_line_of_both_and_what_was_ke
         if pending := Journal(folder.round, folder.undoing).pending():
             assert Journal(folder.round, folder.undoing).sorted_out(pending)[1:] == ([], [])
             finish(folder, pending)
-        folder.look()
+        folder.scan()
         assert folder.undoing.protected() == BOTH
         assert baseline(folder) == LINES.replace("line 20\n", "more\n")
         if is_over:
@@ -294,10 +294,10 @@ def finish(folder: Folder, intent: Intent) -> None:
 def test_a_kill_after_a_part_was_taken_back_and_noted_is_finished(folder: Folder):
     """The journal still had both files, and the decision only the one that could not be written."""
     folder.write("b.py", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.undo_all() == []
     folder.write("b.py", "the next one\n")
-    folder.look()
+    folder.scan()
     operation, writes = folder.undoing.plan_back()
     intent = Intent("back", writes, operation=operation.at)
     journal = Journal(folder.round, folder.undoing)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from companion.changes.port import SavedText
+from companion.changes.change_screen import SavedText
 from companion.changes.state import read_state
 from companion.review import texts
-from companion.review.left_reviews import Unclaimed
+from companion.review.handed_over import Unclaimed
 from companion.review.review import Review
 from companion.review.targets import Target
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Folder:
     made.begin_copied()
     made.write("a.py", AGENTS)
     made.write("new.py", "agent\n")
-    made.look()
+    made.scan()
     return made
 
 
@@ -58,7 +58,7 @@ def test_everything_that_was_kept_waits_again_whoever_has_written_it(folder: Fol
 def test_all_agents_that_have_written_a_file_are_named_once_its_keep_is_taken_back(folder: Folder):
     folder.keep_all()
     folder.write("a.py", AGENTS.replace("line 28\n", "other\n"))
-    folder.look("Other")
+    folder.scan("Other")
     folder.redo()
     assert folder.round.rows()[0].agents == (AGENT, "Other")
 
@@ -67,7 +67,7 @@ def test_what_the_person_has_saved_since_a_keep_stays_theirs(folder: Folder):
     folder.keep_all()
     folder.edit("a.py", AGENTS, mine := AGENTS.replace("line 9\n", "mine\n").replace("agent\n", "agent and me\n"))
     folder.redo()
-    folder.look()
+    folder.scan()
     assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == LINES.replace("line 3\n", "line 3\nagent and me\n").replace(
@@ -78,7 +78,7 @@ def test_what_the_person_has_saved_since_a_keep_stays_theirs(folder: Folder):
 
 def test_the_permissions_of_the_baseline_come_back_with_a_keep(folder: Folder):
     (folder.path / "a.py").chmod(0o600)
-    folder.look()
+    folder.scan()
     folder.round.keep_file("a.py")
     folder.redo()
     assert folder.undo("a.py") == []
@@ -92,7 +92,7 @@ async def accepted(work: Work, name: str, text: str, proposed: str = "") -> Revi
     assert work.rounds.listing(WINDOW).can_take_back
     (work.path / name).write_text(text)
     work.rounds.written(review, text)
-    await work.rounds.roots.heard()
+    await work.rounds.roots.events_noted()
     await work.until(lambda: not work.rows)
     return review
 
@@ -115,7 +115,7 @@ async def test_an_accepted_proposal_is_undone_and_its_agent_is_told(work: Work, 
     work.decisions.take_back(WINDOW)  # that is no decision
     await work.until(lambda: ("There is no decision to take back.", WINDOW) in work.editor.mentioned)
     assert await work.rounds.undone_since(WINDOW) == told
-    await work.rounds.told(WINDOW, told)
+    await work.rounds.notes_sent(WINDOW, told)
     assert await work.rounds.undone_since(WINDOW) == []
     assert work.editor.confirmed == []
 
@@ -145,7 +145,7 @@ async def test_an_agent_is_told_of_what_was_taken_back_after_a_restart(work: Wor
     folder = work.known.folders[work.folders[0]]
     found = read_state(folder.round.store.path, folder.root)
     assert found
-    assert [line for lines in found.untold.values() for line in lines] == told
+    assert [line for lines in found.unsent_notes.values() for line in lines] == told
 
 
 @pytest.mark.parametrize("says_yes", [True, False])
@@ -210,7 +210,7 @@ async def test_what_is_written_after_the_first_try_can_be_taken_back(work: Work)
     await work.until(lambda: any("not seen to write a.py" in text for text, _ in work.editor.mentioned))
     (work.path / "a.py").write_text(AGENTS)
     work.rounds.written(review, AGENTS)
-    await work.rounds.roots.heard()
+    await work.rounds.roots.events_noted()
     await work.until(lambda: not work.rows)
     work.decisions.take_back(WINDOW)
     await work.until(lambda: (work.path / "a.py").read_text() == LINES)

@@ -1,4 +1,4 @@
-"""What keeps a look from its end is said, with what to do about it, and is over when a look ends again."""
+"""What keeps a scan from its end is said, with what to do about it, and is over when a scan ends again."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from companion.changes import looking
+from companion.changes import scanning
+from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder, trouble_of
 from companion.changes.places import PlaceError
-from companion.changes.port import SavedText
 from companion.snapshots import copies, git
 from companion.snapshots.git import Git, GitError, GitMissingError, GitStoppedError
 
@@ -82,7 +82,7 @@ async def test_files_are_copied_in_the_background_and_status_says_what_is_left(
 async def test_all_files_are_copied_though_nobody_looks(work: Work, monkeypatch: pytest.MonkeyPatch):
     os.utime(work.path / "a.py", (1_600_000_000, 1_600_000_000))
     committed(work.path)
-    monkeypatch.setattr(looking, "LOOK", 3600)
+    monkeypatch.setattr(scanning, "PAUSE", 3600)
     await work.begun()
     folder = work.known.folders[str(work.path)]
     await work.until(lambda: not folder.left_to_copy)
@@ -127,16 +127,16 @@ async def test_a_small_file_of_rules_in_a_deep_folder_fills_nothing_and_is_said(
 
 
 async def test_a_look_that_does_not_end_is_said(work: Work, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(looking, "LATE", 0.2)
+    monkeypatch.setattr(scanning, "LATE", 0.2)
     await work.begun()
     go_on = threading.Event()
-    real = Folder.look
+    real = Folder.scan
 
     def hanging(folder: Folder, *args: Any) -> Any:
         go_on.wait(20)
         return real(folder, *args)
 
-    monkeypatch.setattr(Folder, "look", hanging)
+    monkeypatch.setattr(Folder, "scan", hanging)
     try:
         await work.until(lambda: work.rounds.roots.troubles(WINDOW))
         assert "doesn't answer" in work.rounds.listing(WINDOW).unsure
@@ -147,7 +147,7 @@ async def test_a_look_that_does_not_end_is_said(work: Work, monkeypatch: pytest.
 
 async def test_a_look_that_waits_for_the_persons_answer_is_not_late(work: Work, monkeypatch: pytest.MonkeyPatch):
     """One that doesn't end after the answer is."""
-    monkeypatch.setattr(looking, "LATE", 0.4)
+    monkeypatch.setattr(scanning, "LATE", 0.4)
     await work.begun()
     path, go_on, answered = work.path / "a.py", threading.Event(), asyncio.Event()
     path.write_text(theirs := LINES.replace("line 3\n", "agent\n"))
@@ -168,7 +168,7 @@ async def test_a_look_that_waits_for_the_persons_answer_is_not_late(work: Work, 
     await work.until(lambda: work.editor.confirmed)
     await asyncio.sleep(1.5)
     assert (work.editor.said, work.rounds.roots.troubles(WINDOW)) == ([], ())
-    monkeypatch.setattr(Folder, "look", hanging)
+    monkeypatch.setattr(Folder, "scan", hanging)
     answered.set()
     try:
         await work.until(lambda: work.rounds.roots.troubles(WINDOW))
@@ -188,7 +188,7 @@ async def test_nothing_is_said_to_wait_for_nothing_before_a_look_has_ended(work:
     try:
         work.rounds.clis(WINDOW, (AGENT,))
         await work.until(lambda: work.rounds.listing(WINDOW).unsure)
-        assert "first look has not ended" in work.rounds.listing(WINDOW).unsure
+        assert "first scan has not ended" in work.rounds.listing(WINDOW).unsure
     finally:
         go_on.set()
     await work.until(lambda: not work.rounds.listing(WINDOW).unsure)

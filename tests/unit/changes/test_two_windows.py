@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from companion.changes import journal, state
+from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder
-from companion.changes.port import SavedText
 from companion.changes.rows import ChangeRow
 from companion.ids import WindowId
 from companion.platforms.files import FolderEntry
@@ -99,7 +99,7 @@ class Editor(Work):
         return self.of[window]
 
     async def settled(self) -> None:
-        """Everything that was begun has ended. No look comes by itself."""
+        """Everything that was begun has ended. No scan comes by itself."""
         while True:
             for known in self.rounds.roots.windows.values():
                 if known.watching:
@@ -271,13 +271,13 @@ class Windows(RuleBasedStateMachine):
         tracked = self.files[number]
         if not self.covered(tracked) or not self.full(tracked).exists():
             return
-        self.look()
+        self.scan()
         if is_persons:
             self.do(lambda editor: editor.rounds.handled([str(self.full(tracked))], is_renamed=True))
         name = f"{tracked.stem}{'2' * (tracked.name == f'{tracked.stem}.txt')}.txt"
         self.full(tracked).rename(self.project / name)
         tracked.name = name
-        self.look()
+        self.scan()
         tracked.open()
 
     @rule(number=chosen)
@@ -310,7 +310,7 @@ class Windows(RuleBasedStateMachine):
         tracked = self.files[number]
         if self.covered(tracked):
             if is_seen:
-                self.look()
+                self.scan()
             self.do(lambda editor: self.save(editor, tracked))
 
     def save(self, editor: Editor, tracked: Tracked) -> None:
@@ -324,12 +324,12 @@ class Windows(RuleBasedStateMachine):
         tracked.open()
 
     @rule()
-    def look(self) -> None:
-        def look(editor: Editor) -> None:
+    def scan(self) -> None:
+        def scan(editor: Editor) -> None:
             for window in WINDOWS:
-                editor.rounds.look(window)
+                editor.rounds.scan(window)
 
-        self.do(look)
+        self.do(scan)
 
     # The windows.
 
@@ -403,7 +403,7 @@ class Windows(RuleBasedStateMachine):
     @rule(window=windows, number=numbers, part=st.one_of(st.none(), numbers), at=numbers, keeps=st.booleans())
     def decides(self, window: WindowId, number: int, part: int | None, at: int, keeps: bool) -> None:
         """One change of a file, or a line of it."""
-        self.look()
+        self.scan()
         rows = self.rows(window)
         if number >= len(rows):
             return
@@ -424,7 +424,7 @@ class Windows(RuleBasedStateMachine):
 
     @rule(window=windows)
     def keeps_all(self, window: WindowId) -> None:
-        self.look()
+        self.scan()
         self.deciding(lambda editor: editor.decisions.keep_all(window))
         self.reviewed()
         for tracked in self.files:
@@ -433,14 +433,14 @@ class Windows(RuleBasedStateMachine):
 
     @rule(window=windows)
     def takes_back(self, window: WindowId) -> None:
-        self.look()
+        self.scan()
         self.deciding(lambda editor: editor.decisions.take_back(window))
         self.reviewed()
 
     @rule(window=windows, step=st.one_of(st.none(), st.integers(0, 12)))
     def undoes_all(self, window: WindowId, step: int | None) -> None:
         """The editor is killed at a step on the disk, and undoes the rest after its restart."""
-        self.look()
+        self.scan()
         self.killing(step, lambda editor: editor.decisions.undo_all(window))
         if self.editor is None:
             self.start()
@@ -458,7 +458,7 @@ class Windows(RuleBasedStateMachine):
     @rule(window=windows, step=st.integers(0, 12), what=st.sampled_from(("keep", "take back", "restore")))
     def is_killed(self, window: WindowId, step: int, what: str) -> None:
         """Whatever was decided then is done, or it isn't; no line of the person goes."""
-        self.look()
+        self.scan()
         self.killing(step, lambda editor: self.decide(editor, window, what))
         if self.editor is None:
             self.start()
@@ -516,7 +516,7 @@ class Windows(RuleBasedStateMachine):
     @rule(window=windows)
     def restores(self, window: WindowId) -> None:
         """Back to the first checkpoint, but for what the person has written since."""
-        self.look()
+        self.scan()
         self.deciding(lambda editor: self.decide(editor, window, "restore"))
         self.reviewed()
 
@@ -548,7 +548,7 @@ def test_the_same_at_random_for_minutes() -> None:
 
 
 def test_what_is_written_after_a_restart_that_follows_a_hand_over_is_the_agents(model: Windows) -> None:
-    """Nobody had been at work by the look of the hand-over, so nobody was said to have written it."""
+    """Nobody had been at work by the scan of the hand-over, so nobody was said to have written it."""
     model.begin(own=["inner/deep"], lines=[3, 2, 3, 0], more=["inner"], is_repository=False)
     model.has_folders(own=["", "nested"], window=SECOND)
     model.restarts(changes=[("insert", 4), ("replace", 3)], number=2)
@@ -559,7 +559,7 @@ def test_a_nested_repository_that_a_window_has_stays_a_root_when_the_outer_folde
     """After a restart the window with the inner one may be the first: what waited there went to the outer one."""
     model.begin(own=["nested"], lines=[4, 1, -1, 1], more=[""], is_repository=True)
     model.agent_deletes(number=3)
-    model.look()
+    model.scan()
     model.restarts(changes=None, number=0)
     model.undoes_all(step=None, window=SECOND)
 
@@ -584,7 +584,7 @@ def test_what_waits_in_a_nested_repository_stays_when_the_outer_folder_goes(mode
     """The outer one knows nothing of it, and so nothing waited there any more."""
     model.begin(own=["nested", ""], lines=[0, 0, -1, 4], is_repository=True, more=[])
     model.agent_writes(changes=[("insert", 0)], ending="\n", number=3)
-    model.look()
+    model.scan()
     model.has_folders(own=["nested"], window=WINDOW)
     model.undoes_all(step=None, window=WINDOW)
 

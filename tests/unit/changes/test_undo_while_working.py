@@ -61,7 +61,7 @@ async def test_a_second_press_does_it_at_once(work: Work):
     for number in range(2):
         first, *_ = await keys(work)
         (work.path / "a.py").write_text("above\n" * (number + 1) + AGENTS)  # its lines move meanwhile
-        work.rounds.look(WINDOW)
+        work.rounds.scan(WINDOW)
         await work.until(lambda number=number: work.rows["a.py"].inserted == number + 3)
         at = (await keys(work))[1]
         await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(at, None)])
@@ -145,7 +145,7 @@ async def test_it_waits_for_the_last_of_two_turns(work: Work):
     await work.until(lambda: work.rows["new.py"].note == GOES)
     end_turn(work)
     await work.until(lambda: len(work.known.turns) == 1)
-    work.rounds.look(WINDOW)
+    work.rounds.scan(WINDOW)
     await work.until(lambda: not work.known.folders[work.folders[0]].lock.locked())
     assert (work.path / "new.py").exists()
     work.rounds.turn_ended(WINDOW, other, "turn-2")

@@ -53,11 +53,11 @@ OF_THE_FILE = f'error: open("{CLOSED}"): Permission denied\nfatal: Unable to pro
 def test_a_file_that_git_may_not_read_stops_no_snapshot(folder: Folder, monkeypatch: pytest.MonkeyPatch):
     refuse(monkeypatch, OF_THE_FILE)
     folder.round.begin()
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
     folder.write("a.txt", "agent\n")
     folder.write("new.txt", "agent\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.txt": "modified", "new.txt": "created"}
     assert folder.undo_all() == []
     assert folder.read("a.txt") == b"a\n"
@@ -69,12 +69,12 @@ def test_a_file_that_can_be_read_no_longer_is_listed_so_and_comes_back(folder: F
     folder.write(CLOSED, "agent, closed\n")
     with monkeypatch.context() as patched:
         refuse(patched, OF_THE_FILE)
-        folder.look()
+        folder.scan()
         assert folder.listed() == {"a.txt": "modified", CLOSED: "unreadable"}
         assert folder.undo_all() == [f"{CLOSED} could not be read, so there is no copy of it"]
         assert folder.read("a.txt") == b"a\n"
     folder.write(CLOSED, "agent, open again\n")
-    folder.look()
+    folder.scan()
     assert folder.listed() == {CLOSED: "modified"}
 
 
@@ -93,7 +93,7 @@ def test_many_files_that_nobody_may_read_cost_one_more_run_of_git(folder: Folder
     monkeypatch.setattr(programs, "start", counted)
     folder.round.begin()
     assert len([words for words in runs if "--add" in words]) == 2
-    folder.look()
+    folder.scan()
     assert folder.listed() == {}
 
 
@@ -112,7 +112,7 @@ def test_of_the_others_git_is_asked_again_at_once(folder: Folder, monkeypatch: p
     with monkeypatch.context() as patched:
         refuse(patched, OF_THE_FILE)
         patched.setattr(os, "open", closed)
-        folder.look()
+        folder.scan()
     assert folder.listed() == {"a.txt": "modified", "b.txt": "modified", CLOSED: "unreadable"}
 
 
@@ -133,8 +133,8 @@ def test_what_the_store_or_the_machine_lacks_makes_no_file_unreadable(
     with monkeypatch.context() as patched:
         refuse(patched, said)
         with pytest.raises(GitStoppedError):
-            folder.look()
-    folder.look()
+            folder.scan()
+    folder.scan()
     assert folder.listed() == {CLOSED: "modified"}
 
 
@@ -145,16 +145,16 @@ def test_a_folder_that_nobody_may_read_has_not_been_deleted(folder: Folder):
     (folder.path / "inside").chmod(0)
     try:
         folder.write("a.txt", "agent\n")
-        folder.look()
+        folder.scan()
         assert folder.listed() == {"a.txt": "modified"}
     finally:
         (folder.path / "inside").chmod(0o755)
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"a.txt": "modified"}
 
 
 def test_what_is_in_a_closed_folder_is_not_gone(folder: Folder, monkeypatch: pytest.MonkeyPatch):
-    """As above for root, who may look into each folder."""
+    """As above for root, who may scan into each folder."""
     folder.write("inside/x.txt", "x\n")
     folder.round.begin()
     stated, inside = os.lstat, os.path.join(folder.path, "inside")
@@ -167,7 +167,7 @@ def test_what_is_in_a_closed_folder_is_not_gone(folder: Folder, monkeypatch: pyt
     (folder.path / "inside").rename(folder.path.parent / "elsewhere")
     with monkeypatch.context() as patched:
         patched.setattr(os, "lstat", closed)
-        folder.look()
+        folder.scan()
         assert folder.listed() == {}
-    folder.look()
+    folder.scan()
     assert folder.listed() == {"inside/x.txt": "deleted"}

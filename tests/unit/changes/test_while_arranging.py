@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from companion.changes import roots
+from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder
-from companion.changes.port import SavedText
 from companion.changes.rows import ChangeRow
 from companion.snapshots.store import Began, Store
 
@@ -114,7 +114,7 @@ async def test_a_decision_waits_for_the_roots_and_is_not_lost(
     async with work:
         await written(work, narrow if comes else outer, file)
         await arranged(work, monkeypatch, outer if comes else narrow, at, given)
-        work.rounds.look(WINDOW)
+        work.rounds.scan(WINDOW)
         await settled(work)
         assert work.rows == {}
         assert file.read_text() == text
@@ -129,7 +129,7 @@ async def test_a_decision_waits_for_the_roots_and_is_not_lost(
 async def test_a_save_in_that_moment_is_the_persons(
     work: Work, inner: Path, monkeypatch: pytest.MonkeyPatch, comes: bool, at: int, is_known: bool
 ):
-    """The editor may not know what was in the tab, and tells of the save after a look of either root has seen it."""
+    """The editor may not know what was in the tab, and tells of the save after a scan of either root has seen it."""
     file, outer, narrow = inner / "b.py", work.folders, [str(inner)]
 
     def save(work: Work) -> None:
@@ -184,7 +184,7 @@ async def test_a_save_while_what_waits_is_taken_up_at_a_start_is_the_persons(wor
 
 @pytest.mark.parametrize("heard", [10.0, 0.1])
 async def test_a_save_while_a_round_begins_is_the_persons_however_long_that_takes(
-    work: Work, monkeypatch: pytest.MonkeyPatch, heard: float
+    work: Work, monkeypatch: pytest.MonkeyPatch, events_noted: float
 ):
     committed(work.path)
     begin, has_begun = Store.begin, threading.Event()
@@ -196,11 +196,11 @@ async def test_a_save_while_a_round_begins_is_the_persons_however_long_that_take
         return began
 
     monkeypatch.setattr(Store, "begin", slow)
-    monkeypatch.setattr(roots, "HEARD", heard)
+    monkeypatch.setattr(roots, "HEARD", events_noted)
     work.rounds.clis(WINDOW, (AGENT,))
     await work.until(has_begun.is_set)
     save(work)
     await work.until(lambda: (folder := work.rounds.roots.folder(work.folders[0])) and folder.round.state.saves)
-    work.rounds.look(WINDOW)
+    work.rounds.scan(WINDOW)
     await settled(work)
     assert work.rows == {}

@@ -74,7 +74,7 @@ class Work:
         return {row.path: row for row in self.rounds.listing(WINDOW).rows}
 
     async def until(self, holds: Callable[[], object]) -> None:
-        for _ in range(3000):  # a busy machine spaces the looks out
+        for _ in range(3000):  # a busy machine spaces the scans out
             if holds():
                 return
             await asyncio.sleep(0.02)

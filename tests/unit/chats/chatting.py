@@ -15,9 +15,9 @@ from companion.chats.chats import Chats
 from companion.chats.transcript.render import Render
 from companion.chats.watch import TurnReasons, WrittenTurns
 from companion.conversation.snapshot import ConnectionStatus
-from companion.exclusion import Told
+from companion.exclusion import Sharing
 from companion.ids import ChatId, ViewId, WindowId
-from companion.provenance.calls import ToldTurn
+from companion.provenance.calls import ReportedTurn
 from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
 
@@ -44,8 +44,8 @@ WINDOW = WindowId(1)
 class LoneWindows:
     """Windows without a companion: no server for agents, and no folders but those of the chats."""
 
-    def __init__(self, told: Callable[[WindowId], Told] = lambda _: Told()) -> None:
-        self.told_of = told
+    def __init__(self, told: Callable[[WindowId], Sharing] = lambda _: Sharing()) -> None:
+        self.sharing_of = told
 
     def folders_of(self, window: WindowId) -> tuple[str, ...]:
         return ()
@@ -90,7 +90,7 @@ class NoRounds:
     async def undone_since(self, window: int) -> list[str]:
         return list(self.lines)
 
-    async def told(self, window: int, lines: Sequence[str]) -> None:
+    async def notes_sent(self, window: int, lines: Sequence[str]) -> None:
         self.lines = [line for line in self.lines if line not in lines]
 
 
@@ -98,16 +98,16 @@ class KeptTurns:
     """The turns that have ended."""
 
     def __init__(self) -> None:
-        self.turns: list[ToldTurn] = []
+        self.turns: list[ReportedTurn] = []
 
-    def turn_over(self, window: WindowId, turn: ToldTurn) -> None:
+    def turn_over(self, window: WindowId, turn: ReportedTurn) -> None:
         self.turns.append(turn)
 
 
 def chats_in(
     editor: MemoryEditor,
     reviews: Reviews,
-    told: Callable[[WindowId], Told] = lambda _: Told(),
+    told: Callable[[WindowId], Sharing] = lambda _: Sharing(),
     rounds: WrittenTurns | None = None,
     reasons: TurnReasons | None = None,
 ) -> Chats:
@@ -125,7 +125,7 @@ class Room:
     tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     errors: list[BaseException] = field(default_factory=list[BaseException])
 
-    told: Callable[[WindowId], Told] = lambda _: Told()
+    told: Callable[[WindowId], Sharing] = lambda _: Sharing()
     stream: Stream = field(init=False)
     """The events of a chat that `live` has opened."""
 

@@ -431,7 +431,7 @@ class Written:
     async def undone_since(self, window: int) -> list[str]:
         return []
 
-    async def told(self, window: int, lines: Sequence[str]) -> None:
+    async def notes_sent(self, window: int, lines: Sequence[str]) -> None:
         pass
 
     async def restore_turn(self, window: int, turn: str) -> tuple[list[str], list[str]]:

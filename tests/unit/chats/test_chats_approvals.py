@@ -251,13 +251,13 @@ async def test_a_file_that_is_as_proposed_already_is_nobodys_answer(room: Room, 
     ask(room.stream, 1, (str(path), "old\n", "new\n"))
     [diff] = await room.diff()
     assert diff.original == "old\n"
-    await room.reviews.look()
+    await room.reviews.check_disk()
     assert diff.disk_states == []
     path.write_bytes(b"old\r\n")  # the daemon does not tell the line endings
-    await room.reviews.look()
+    await room.reviews.check_disk()
     assert diff.disk_states == []
     path.write_text("new\n\n")
-    await room.reviews.look()
+    await room.reviews.check_disk()
     assert diff.disk_states == ["changed"]
     assert votes(room) == []
 
@@ -274,9 +274,9 @@ async def test_for_another_machine_no_file_is_read(room: Room, project: Path, mo
     [diff] = await room.diff()
     assert diff.original == "theirs\n"
     assert not diff.review.is_here
-    await room.reviews.look()
+    await room.reviews.check_disk()
     path.write_text("changed\n")
-    await room.reviews.look()
+    await room.reviews.check_disk()
     assert diff.disk_states == []
 
 

@@ -66,7 +66,7 @@ def history(events: list[dict[str, Any]], *, has_more: bool = False) -> Replay:
 
 
 def shown(conversation: Conversation) -> list[str]:
-    return list(conversation.look().order)
+    return list(conversation.snapshot().order)
 
 
 async def resumed(room: Room, events: list[dict[str, Any]], **more: Any) -> Stream:
@@ -219,7 +219,7 @@ def test_a_chat_whose_first_turns_are_hidden_can_be_looked_at_between_its_rewind
     conversation.hide_earlier()
     rewound = decode({"type": "session_rewound", "id": 31, "data": {"targetTurnIndex": 98}})
     assert not conversation.apply(rewound)
-    assert conversation.look().order == ()
+    assert conversation.snapshot().order == ()
     assert conversation.status.running is None
     conversation.rebuild(history(turns(0, 98)))
     assert shown(conversation) == [f"p{number}" for number in range(78, 98)]

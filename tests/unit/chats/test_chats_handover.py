@@ -28,7 +28,7 @@ from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ChatNotice, Message, Tool
 from companion.ids import WindowId
-from companion.review.left_reviews import Unclaimed
+from companion.review.handed_over import Unclaimed
 from tests.agent_talk import scripted, until
 
 from ..conversation.test_conversation import WHOLE
@@ -206,8 +206,8 @@ async def test_the_diff_of_a_question_stays_and_its_answer_reaches_the_agent(
     await there.unload()
     there.room = there.begin()
     there.room.editor.open_diffs = before.open_diffs
-    there.room.reviews.inherit(reviews.leave()[WindowId(1)], lambda one: Unclaimed(WindowId(1), one["cli"]))
-    await there.room.reviews.take_up()
+    there.room.reviews.inherit(reviews.hand_over()[WindowId(1)], lambda one: Unclaimed(WindowId(1), one["cli"]))
+    await there.room.reviews.resume()
     [(number, diff)] = there.room.editor.open_diffs.items()
     if is_answered_between:
         there.room.reviews.accept(number, diff.text)

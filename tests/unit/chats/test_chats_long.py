@@ -37,7 +37,7 @@ async def shows(room: Room, first: int, end: int) -> None:
     await until(found)
 
 
-def told_of(count: int) -> Conversation:
+def sharing_of(count: int) -> Conversation:
     conversation = Conversation()
     for each in turns(0, count):
         conversation.apply(decode(each))
@@ -67,11 +67,11 @@ async def test_who_sends_a_prompt_in_a_long_chat_sees_its_last_turns_and_can_scr
 
 
 def test_the_chat_stays_as_it_is_while_it_is_not_too_long():
-    conversation = told_of(30)
+    conversation = sharing_of(30)
     conversation.hide_earlier(30, 25)
-    assert len(conversation.look_at_all().order) == 30
+    assert len(conversation.whole_snapshot().order) == 30
     conversation.hide_earlier(29, 25)
-    assert len(conversation.look_at_all().order) == 25
+    assert len(conversation.whole_snapshot().order) == 25
 
 
 def test_turns_that_are_hidden_are_the_same_when_they_are_shown_again():
@@ -82,7 +82,7 @@ def test_turns_that_are_hidden_are_the_same_when_they_are_shown_again():
     assert conversation.prompts == same.prompts
     while conversation.show_earlier():
         pass
-    assert conversation.look_at_all().changed == same.look_at_all().changed
+    assert conversation.whole_snapshot().changed == same.whole_snapshot().changed
 
 
 def test_a_hidden_turn_still_takes_what_comes_for_it():
@@ -103,7 +103,7 @@ def test_a_hidden_turn_still_takes_what_comes_for_it():
 
 
 def test_hidden_turns_survive_a_rebuild():
-    conversation = told_of(30)
+    conversation = sharing_of(30)
     conversation.hide_earlier(10, 10)
     history = tuple(decode(each) for each in turns(5, 31))
     conversation.rebuild(Replay(history, EventCursor("f", 0)))
@@ -111,23 +111,23 @@ def test_hidden_turns_survive_a_rebuild():
 
 
 def test_a_shorter_history_shows_all_of_its_turns():
-    conversation = told_of(30)
+    conversation = sharing_of(30)
     conversation.hide_earlier(10, 10)
     history = tuple(decode(each) for each in turns(5, 8))
     conversation.rebuild(Replay(history, EventCursor("f", 0)))
-    assert conversation.look_at_all().order == ("p5", "p6", "p7")
+    assert conversation.whole_snapshot().order == ("p5", "p6", "p7")
     assert conversation.show_earlier()
-    assert len(conversation.look_at_all().order) == 8
+    assert len(conversation.whole_snapshot().order) == 8
 
 
 def test_a_look_costs_nothing_for_the_turns_that_are_hidden():
-    conversation = told_of(30)
+    conversation = sharing_of(30)
     conversation.hide_earlier(10, 10)
-    conversation.look()
+    conversation.snapshot()
     for key in list(conversation._turns)[:20]:
         conversation._turns[key] = cast("Any", None)  # whoever looks at it fails
     conversation.apply(decode(said("agent_message_chunk", "More", "p29")))
-    found = conversation.look()
+    found = conversation.snapshot()
     assert [turn.key for turn in found.changed] == ["p29"]
     assert found.order[0] == "p20"
 
@@ -142,7 +142,7 @@ def test_a_turn_of_a_long_chat_takes_little_more_than_its_text():
                 conversation.apply(decode(each))
             conversation.apply(decode(said("agent_message_chunk", f"{number} {text}", f"p{number}")))
             conversation.hide_earlier(40, 20)
-            transcript.update(conversation.look(), Locality())
+            transcript.update(conversation.snapshot(), Locality())
 
     go_on(0, 100)
     gc.collect()

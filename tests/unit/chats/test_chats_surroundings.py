@@ -11,7 +11,7 @@ from typing import Any
 from companion.chats.chats import Chats
 from companion.chats.transcript.wording import header
 from companion.conversation.snapshot import Locality
-from companion.exclusion import Told
+from companion.exclusion import Sharing
 from companion.ids import WindowId
 from companion.mcp_servers import McpServer
 from companion.settings import DaemonSettings
@@ -20,9 +20,9 @@ from tests.agent_talk import run
 WINDOW = WindowId(1)
 
 
-def chats(told: Told, *folders: str) -> Chats:
+def chats(told: Sharing, *folders: str) -> Chats:
     nothing: Any = None
-    windows: Any = SimpleNamespace(told_of=lambda _: told, folders_of=lambda _: folders)
+    windows: Any = SimpleNamespace(sharing_of=lambda _: told, folders_of=lambda _: folders)
     return Chats(nothing, SimpleNamespace(), windows, nothing, nothing)  # pyright: ignore[reportArgumentType]
 
 
@@ -30,7 +30,7 @@ def test_an_agent_gets_the_folders_of_the_window_but_the_excluded_ones(tmp_path:
     names = ("one", "two", "secret")
     for name in names:
         (tmp_path / name).mkdir()
-    room = chats(Told(exclude=("secret",)), *(str(tmp_path / name) for name in names))
+    room = chats(Sharing(exclude=("secret",)), *(str(tmp_path / name) for name in names))
     room._registry.settings = DaemonSettings()
     real = os.path.realpath(tmp_path)
     assert run(room.window(WINDOW).surroundings()).folders == (os.path.join(real, "one"), os.path.join(real, "two"))
@@ -38,7 +38,7 @@ def test_an_agent_gets_the_folders_of_the_window_but_the_excluded_ones(tmp_path:
 
 def test_a_setting_turns_it_off(tmp_path: Path):
     server = McpServer("docs", url="https://docs.example/mcp")
-    room = chats(Told(), str(tmp_path))
+    room = chats(Sharing(), str(tmp_path))
     room._registry.settings = replace(DaemonSettings(), agents_all_folders=False, agents_mcp_servers=(server,))
     found = run(room.window(WINDOW).surroundings())
     assert (found.folders, found.servers) == ((), (server,))

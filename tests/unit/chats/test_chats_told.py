@@ -11,7 +11,7 @@ from companion.agents import AgentCommand
 from companion.backends.acp.errors import RequestError
 from companion.backends.acp.files import Files
 from companion.chats.prompt import ChatFolder, Draft, Excerpt
-from companion.exclusion import Told
+from companion.exclusion import Sharing
 from companion.ids import WindowId
 from companion.settings import Settings
 from tests.agent_talk import MemoryFiles, client_of, run
@@ -76,7 +76,7 @@ async def test_what_is_no_file_goes_as_the_words_that_it_is(room: Room) -> None:
 
 async def test_the_globs_of_the_window_count(room: Room) -> None:
     room.daemon.routes["GET /stat"] = stat("a.py", ".env")
-    room.told = lambda window: Told(exclude=("/a.py",)) if window == WINDOW else Told()
+    room.told = lambda window: Sharing(exclude=("/a.py",)) if window == WINDOW else Sharing()
     await room.opened()
     room.chats.send(CHAT, Draft("@a.py"))
     await until(lambda: room.editor.returned)
@@ -92,7 +92,7 @@ async def test_excluded_files_are_not_offered(room: Room) -> None:
 
 
 def test_a_folder_on_another_computer_is_looked_at_by_its_own_paths():
-    there = ChatFolder("/here", r"C:\app", is_local=False, told=Told(exclude=("/keys/*", "*.pem")))
+    there = ChatFolder("/here", r"C:\app", is_local=False, sharing=Sharing(exclude=("/keys/*", "*.pem")))
     assert there.refusal(["keys/a.txt"]) == WHY.format("a.txt")
     assert there.refusal([r"Sub\KEY.pem"]) == WHY.format("KEY.pem")
     assert there.refusal(["sub/keys/a.txt"]) is None
@@ -100,7 +100,9 @@ def test_a_folder_on_another_computer_is_looked_at_by_its_own_paths():
 
 def test_the_companion_tells_the_chats_what_a_windows_project_excludes(running: Running):
     running.do(lambda companion: companion.configure(Settings(), {WindowId(1): Settings(context_exclude=("x",))}))
-    told = running.do(lambda companion: [companion.chats.window(WindowId(window)).told().exclude for window in (1, 2)])
+    told = running.do(
+        lambda companion: [companion.chats.window(WindowId(window)).sharing().exclude for window in (1, 2)]
+    )
     assert told == [("x",), Settings().context_exclude]
 
 
@@ -116,10 +118,10 @@ def test_a_glob_with_a_leading_slash_holds_in_all_folders_of_the_window_for_an_a
     place = running.do(lambda companion: companion.chats.window(WindowId(2)))
     agent = client_of(AgentCommand("Agent", ()), {}, MemoryFiles(allows=True)).running
     agent.folder = folders[0]
-    agent.place.told = place.told  # pyright: ignore[reportAttributeAccessIssue]
+    agent.place.sharing = place.sharing  # pyright: ignore[reportAttributeAccessIssue]
     files = Files(agent, lambda _: None)
     for folder in folders:
         with pytest.raises(RequestError, match="context_exclude"):
             run(files.read({"path": os.path.join(folder, "secret.txt")}))
-    there = ChatFolder(folders[0], folders[0], is_local=True, told=place.told())
+    there = ChatFolder(folders[0], folders[0], is_local=True, sharing=place.sharing())
     assert there.refusal([os.path.join(folders[1], "secret.txt")]) == WHY.format("secret.txt")

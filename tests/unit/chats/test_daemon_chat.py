@@ -49,7 +49,7 @@ class Person:
         self.conversation = self.connection.conversation
 
     def reconnect(self) -> None:
-        self.connection.seen(self.conversation.look_at_all())
+        self.connection.seen(self.conversation.whole_snapshot())
         self.connection.again()
 
     async def stream(self):

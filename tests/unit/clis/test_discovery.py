@@ -21,7 +21,7 @@ from companion.clis.families import FAMILIES, qwen_home, temporary_folder
 from companion.clis.processes import wrote
 from companion.ids import WindowId
 from companion.server.endpoint import Endpoint
-from companion.server.port import ServedWindow
+from companion.server.window_screen import ServedWindow
 
 ON_WINDOWS = sys.platform == "win32"
 posix = pytest.mark.skipif(ON_WINDOWS, reason="modes and owners are POSIX")

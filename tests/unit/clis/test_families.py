@@ -25,7 +25,7 @@ from companion.clis.families import (
 from companion.ids import WindowId
 from companion.server import endpoint as endpoint_module
 from companion.server.endpoint import Endpoint
-from companion.server.port import ServedWindow
+from companion.server.window_screen import ServedWindow
 from companion.settings import Settings
 
 from ..conftest import Running, until

@@ -152,15 +152,15 @@ def test_looks_add_up_to_the_conversation(looks: list[int]):
     for number, envelope in enumerate(FRAMES):
         conversation.apply(envelope)
         if number in looks:
-            view = conversation.look()
+            view = conversation.snapshot()
             seen |= {turn.key: turn for turn in view.changed}
             assert set(view.order) == set(seen)
-    view = conversation.look()
+    view = conversation.snapshot()
     seen |= {turn.key: turn for turn in view.changed}
     assert tuple(seen[key] for key in view.order) == WHOLE.turns
     assert view.status == WHOLE.status
-    assert conversation.look().changed == ()
-    assert conversation.look_at_all().changed == WHOLE.turns
+    assert conversation.snapshot().changed == ()
+    assert conversation.whole_snapshot().changed == WHOLE.turns
 
 
 @pytest.mark.parametrize("answer", HISTORIES)
@@ -190,7 +190,7 @@ def test_changes_are_told_until_the_next_look():
     for _ in range(3):
         conversation.apply(say("x"))
     assert conversation.changed.is_set()
-    conversation.look()
+    conversation.snapshot()
     assert not conversation.changed.is_set()
     conversation.apply(say("", kind="agent_message_chunk"))
     assert not conversation.changed.is_set()
@@ -434,16 +434,16 @@ def test_another_bus_counts_anew():
 
 def test_a_rebuild_takes_the_place_of_all():
     conversation = told([say("x", prompt="a"), event("turn_complete", prompt="a"), say("y"), request()])
-    conversation.look()
+    conversation.snapshot()
     envelopes = (say("x", prompt="a"), say("y, and more"))
     conversation.rebuild(Replay(envelopes, EventCursor("f", 7), True, (Queued("q", "Next"),)))
-    view = conversation.look()
+    view = conversation.snapshot()
     assert [(turn.key, turn.state) for turn in view.changed] == [("a", "done"), ("p", "running")]
     assert (view.status.permissions, view.status.queue) == ((), (Queued("q", "Next"),))
     conversation.rebuild(Replay(envelopes, EventCursor("g", 7)))
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
     conversation.rebuild(Replay((), EventCursor("h", 0)))
-    assert conversation.look().order == ()
+    assert conversation.snapshot().order == ()
 
 
 def test_a_rebuild_keeps_neither_the_plan_nor_the_queue():
@@ -534,9 +534,9 @@ def test_a_rewind_takes_its_prompt_and_all_later_ones_away_and_commands_do_not_c
 def test_a_rewind_to_a_prompt_that_is_not_shown_shows_what_is_left():
     conversation = told([each for number in range(60) for each in asked(f"t{number}")])
     conversation.hide_earlier()
-    assert conversation.look_at_all().order[0] == "t40"
+    assert conversation.whole_snapshot().order[0] == "t40"
     conversation.apply(event("session_rewound", None, promptId="x", targetTurnIndex=30))
-    shown = conversation.look()
+    shown = conversation.snapshot()
     assert (shown.order[0], shown.order[-1], len(shown.order)) == ("t10", "t29", 20)
     assert [turn.key for turn in shown.changed] == list(shown.order)
 

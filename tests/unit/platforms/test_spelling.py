@@ -15,7 +15,7 @@ from companion.ids import WindowId
 from companion.platforms import spelling
 from companion.platforms.spelling import own_spelling
 from companion.server.endpoint import Endpoint
-from companion.server.port import ServedWindow
+from companion.server.window_screen import ServedWindow
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from companion.exclusion import Told
+from companion.exclusion import Sharing
 from companion.problems.message import problems_text
 from companion.problems.quiet import STEP, settled
 from companion.problems.shown import FileProblems, ShownProblems, fresh
@@ -29,7 +29,7 @@ def shown(*rows: dict[str, Any], path: str = "/p/a.py", awaited: tuple[str, ...]
 
 def test_a_file_that_is_never_told_has_no_problems(tmp_path: Path):
     secret = str(tmp_path / "secrets" / "a.py")
-    assert shown(row(0), path=secret).diagnostics(Told()) == []
+    assert shown(row(0), path=secret).diagnostics(Sharing()) == []
     assert len(shown(row(0), path=secret).diagnostics()) == 1
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from companion.exclusion import Told
+from companion.exclusion import Sharing
 from companion.ids import ReviewId, WindowId
 from companion.provenance.proposals import CliProposal
 from companion.provenance.transcripts import Kind, Transcripts
@@ -92,7 +92,7 @@ class Terminal:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.home = self.root / "home"
         self.looks: Any = Looks(self.folder)
-        told = lambda _: Told(exclude=self.exclude, folders=(str(self.folder),))  # noqa: E731
+        told = lambda _: Sharing(exclude=self.exclude, folders=(str(self.folder),))  # noqa: E731
         self.screen: Any = Screen()
         stores = str(self.root / "stores")
         self.proposals: list[CliProposal] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 
-from companion.changes.port import Listing
+from companion.changes.change_screen import Listing
 from companion.changes.rows import ChangeRow
 from companion.provenance.log import LoggedCall, LoggedTurn, Run
 from companion.provenance.report import markdown

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from companion.exclusion import Told
+from companion.exclusion import Sharing
 from companion.provenance import transcripts, why
 from companion.provenance.transcripts import CliTranscript
 
@@ -298,13 +298,13 @@ async def test_what_was_there_before_anybody_looked_says_nothing(tmp_path: Path)
 async def test_a_turn_that_was_over_before_its_folder_was_opened_says_nothing(tmp_path: Path) -> None:
     """Transcripts of Codex are read to learn their folder, so this one is known by then."""
     terminal = await ready(tmp_path, "codex")
-    told = terminal.reasons._told
+    told = terminal.reasons._sharing
     other = terminal.root / "elsewhere"
     other.mkdir()
-    terminal.reasons._told = lambda _: Told(folders=(str(other),))
+    terminal.reasons._sharing = lambda _: Sharing(folders=(str(other),))
     await terminal.look()
     await terminal.play(terminal.recorded(RECORDED["codex"]))
-    terminal.reasons._told = told
+    terminal.reasons._sharing = told
     await terminal.look(4)
     assert terminal.looks.events == []
 

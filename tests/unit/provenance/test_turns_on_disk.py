@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from companion.changes import looking
-from companion.exclusion import Told
-from companion.provenance.calls import TextReplacement, ToldTurn, WritingCall
+from companion.changes import scanning
+from companion.exclusion import Sharing
+from companion.provenance.calls import ReportedTurn, TextReplacement, WritingCall
 from companion.provenance.why import Provenance, Reason
 
 from ..changes.work import CHAT, LINES, WINDOW, Work
@@ -22,25 +22,25 @@ from .test_transcripts import ask, call, done, here
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
-    monkeypatch.setattr(looking, "LOOK", 0.05)
-    monkeypatch.setattr(looking, "SETTLED", 0.3)
+    monkeypatch.setattr(scanning, "PAUSE", 0.05)
+    monkeypatch.setattr(scanning, "SETTLED", 0.3)
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "a.py").write_text(LINES)
     return Work(tmp_path / "stores", [str(folder)])
 
 
-def told_turn(path: Path, *edits: tuple[str | None, str]) -> ToldTurn:
+def told_turn(path: Path, *edits: tuple[str | None, str]) -> ReportedTurn:
     calls = (
         WritingCall(f"c{at}", "edit", (TextReplacement(str(path), *each),), f"said {at}")
         for at, each in enumerate(edits)
     )
-    return ToldTurn("Agent", "make it better", tuple(calls), turn="turn-1")
+    return ReportedTurn("Agent", "make it better", tuple(calls), turn="turn-1")
 
 
 async def test_a_turn_leads_from_its_end_to_the_answer_with_what_the_looks_have_seen(work: Work) -> None:
     async with work:
-        told = Told(folders=tuple(work.folders))
+        told = Sharing(folders=tuple(work.folders))
         reasons = Provenance(work.rounds, lambda _: told, work.background, work.editor, print, str(work.stores))
         await work.in_turn()
         path = work.path / "a.py"

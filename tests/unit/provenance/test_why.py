@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from companion.exclusion import Told
+from companion.exclusion import Sharing
 
 from .turns import Desk, numbered
 
@@ -192,7 +192,7 @@ def test_what_is_excluded_never_enters_the_log_and_is_never_answered(desk: Desk)
     assert not list(desk.stores.glob("*.why")) if desk.stores.exists() else True
     desk.turn("Write", (None, "the_password_of_everything = 1\n", "x"), name="open.py")
     assert desk.said("password", "open.py") == [("Write", "x")]
-    assert desk.why(0, name="open.py", told=Told(exclude=("*.py",), folders=(str(desk.folder),))) == []
+    assert desk.why(0, name="open.py", told=Sharing(exclude=("*.py",), folders=(str(desk.folder),))) == []
 
 
 def test_what_is_outside_of_the_windows_folders_is_not_logged(desk: Desk) -> None:
@@ -202,7 +202,7 @@ def test_what_is_outside_of_the_windows_folders_is_not_logged(desk: Desk) -> Non
 
 def test_a_window_with_a_folder_above_finds_the_log_of_the_one_below(desk: Desk) -> None:
     desk.turn("Write", (None, "a_line_in_a_folder_below = 1\n", "x"), name="sub/a.py")
-    above = Told(folders=(str(desk.folder.parent),))
+    above = Sharing(folders=(str(desk.folder.parent),))
     assert [each.turn.prompt for each in desk.why(0, name="sub/a.py", told=above)] == ["Write"]
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from companion.exclusion import Told
-from companion.provenance.calls import TextReplacement, ToldTurn, WritingCall
+from companion.exclusion import Sharing
+from companion.provenance.calls import ReportedTurn, TextReplacement, WritingCall
 from companion.provenance.log import ProvenanceLog
 from companion.provenance.why import Reason, log_save, log_turn, reasons
 
@@ -30,8 +30,8 @@ class Desk:
         return ProvenanceLog(str(self.stores))
 
     @property
-    def told(self) -> Told:
-        return Told(exclude=self.exclude, folders=(str(self.folder),))
+    def sharing(self) -> Sharing:
+        return Sharing(exclude=self.exclude, folders=(str(self.folder),))
 
     def text(self, name: str = "a.py") -> str:
         return (self.folder / name).read_text()
@@ -47,7 +47,7 @@ class Desk:
         path = self.folder / name
         before = path.read_text() if path.exists() else ""
         path.write_text(text)
-        log_save(self.log, self.told, str(path), before, text)
+        log_save(self.log, self.sharing, str(path), before, text)
 
     def turn(
         self,
@@ -77,15 +77,15 @@ class Desk:
             self.write(now, name)
         if meanwhile is not None:
             self.write(meanwhile, name)
-        turn = ToldTurn(agent, prompt, tuple(calls), "model-1", "session-1", f"turn-{self.turns}", str(self.folder))
+        turn = ReportedTurn(agent, prompt, tuple(calls), "model-1", "session-1", f"turn-{self.turns}", str(self.folder))
         texts = [(str(path.resolve()), start, path.read_text())] if seen else None
-        log_turn(self.log, self.told, turn, texts)
+        log_turn(self.log, self.sharing, turn, texts)
 
-    def why(self, *rows: int, name: str = "a.py", text: str | None = None, told: Told | None = None) -> list[Reason]:
+    def why(self, *rows: int, name: str = "a.py", text: str | None = None, told: Sharing | None = None) -> list[Reason]:
         """The reasons of lines, from 0."""
         path = str(self.folder / name)
         shown = text if text is not None else self.text(name)
-        return reasons(self.log, told or self.told, path, shown, rows, is_saved=text is None)
+        return reasons(self.log, told or self.sharing, path, shown, rows, is_saved=text is None)
 
     def said(self, line: str, name: str = "a.py", text: str | None = None) -> list[tuple[str, str]]:
         """For each line with these words: the prompt and what was said; empty where nothing is known."""

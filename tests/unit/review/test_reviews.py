@@ -46,7 +46,7 @@ class Listener:
     heard: list[tuple[str, str | None]] = field(default_factory=list)
     is_model: bool = False
 
-    def left(self) -> dict[str, Any]:
+    def handed_over(self) -> dict[str, Any]:
         return {"session": self.cli}
 
     def notify(self, notification: Notification) -> None:
@@ -294,7 +294,7 @@ async def test_the_file_of_an_orphan_decides_nothing(
     await settle()
     reviews.orphan(owner)
     path.write_text("new\n")
-    await reviews.look()
+    await reviews.check_disk()
     assert owner.heard == []
     assert editor.dismissed == []
     assert list(reviews) == [review]
@@ -314,7 +314,7 @@ async def test_a_file_that_stays_the_same_is_read_once(
     await settle()
     path.write_text("other\n")
     for _ in range(3):
-        await reviews.look()
+        await reviews.check_disk()
     assert len(reads) == 2
 
 
@@ -467,7 +467,7 @@ async def test_the_same_text_in_another_encoding_is_not_accepted_unseen(
     review = reviews.open(owner, str(path), proposal)
     await settle()
     os.utime(path, ns=(0, 0))
-    await reviews.look()
+    await reviews.check_disk()
     assert (owner.heard, list(reviews), len(editor.open_diffs)) == ([], [review], 1)
 
 

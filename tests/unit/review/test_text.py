@@ -202,7 +202,7 @@ class Nobody:
     is_model = False
     cli = "Qwen Code"
 
-    def left(self) -> dict[str, Any]:
+    def handed_over(self) -> dict[str, Any]:
         return {"session": self.cli}
 
     def notify(self, notification: Notification) -> None:

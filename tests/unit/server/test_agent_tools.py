@@ -19,8 +19,8 @@ import jsonschema
 import pytest
 
 from companion.ids import WindowId
-from companion.server import agent_tools, tab_looks
-from companion.server.port import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
+from companion.server import agent_tools, file_reads
+from companion.server.window_screen import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
 from companion.settings import AGENT_TOOLS, Settings
 
 from ..conftest import Running, until
@@ -255,8 +255,8 @@ def test_a_package_that_hangs_is_an_error_for_the_agent_alone(running: Running, 
 def test_a_disk_that_hangs_is_an_error_for_the_agent_that_asks_for_the_context(
     running: Running, agent: Cli, file: str, monkeypatch: pytest.MonkeyPatch
 ):
-    answers, listed_before = threading.Event(), tab_looks.listed
-    monkeypatch.setattr(tab_looks, "listed", lambda *args: (answers.wait(LIMIT), listed_before(*args))[1])
+    answers, listed_before = threading.Event(), file_reads.listed
+    monkeypatch.setattr(file_reads, "listed", lambda *args: (answers.wait(LIMIT), listed_before(*args))[1])
     monkeypatch.setattr(agent_tools, "DISK", 0.1)
     try:
         running.focus(1, file)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.exclusion import Told
+from companion.exclusion import Sharing
 from companion.ids import ViewId
 from companion.protocol import ContextUpdate, IdeContext
 from companion.server.context import (
@@ -24,7 +24,7 @@ from companion.server.context import (
     ide_context,
     listed,
 )
-from companion.server.port import ContextRequest, OpenFile, Selection, WindowState
+from companion.server.window_screen import ContextRequest, OpenFile, Selection, WindowState
 
 
 def units(text: str) -> int:
@@ -152,7 +152,7 @@ def test_only_files_that_are_on_disk_are_listed(tmp_path: Path):
     folder.mkdir()
     dangling.symlink_to(tmp_path / "nowhere")
     paths = [tmp_path / "missing.txt", folder, dangling, file]
-    assert list(listed([OpenFile(ViewId(i), str(path)) for i, path in enumerate(paths)], Told(), ()).files) == [
+    assert list(listed([OpenFile(ViewId(i), str(path)) for i, path in enumerate(paths)], Sharing(), ()).files) == [
         OpenFile(ViewId(3), str(file))
     ]
 
@@ -165,13 +165,13 @@ def test_a_file_whose_name_is_not_utf8_is_left_out(tmp_path: Path):
     plain = tmp_path / "a.txt"
     plain.touch()
     files = [OpenFile(ViewId(1), os.fsdecode(odd)), OpenFile(ViewId(2), str(plain))]
-    assert list(listed(files, Told(), ()).files) == files[1:]
+    assert list(listed(files, Sharing(), ()).files) == files[1:]
 
 
 def test_a_file_in_two_views_is_listed_once_with_its_latest_focus(tmp_path: Path):
     file = tmp_path / "a.txt"
     file.touch()
-    assert list(listed([OpenFile(ViewId(1), str(file)), OpenFile(ViewId(2), str(file))], Told(), ()).files) == [
+    assert list(listed([OpenFile(ViewId(1), str(file)), OpenFile(ViewId(2), str(file))], Sharing(), ()).files) == [
         OpenFile(ViewId(1), str(file))
     ]
 
@@ -180,7 +180,7 @@ def test_at_most_ten_files_are_listed(tmp_path: Path):
     files = [OpenFile(ViewId(i), str(tmp_path / f"{i}.txt")) for i in range(2 * MAX_FILES)]
     for file in files[::2] + files[1::2]:
         Path(file.path).touch()
-    assert list(listed(files, Told(), ()).files) == files[:MAX_FILES]
+    assert list(listed(files, Sharing(), ()).files) == files[:MAX_FILES]
 
 
 def test_only_the_first_file_is_active_and_has_cursor_and_selection():
@@ -263,7 +263,7 @@ def test_an_excluded_file_is_not_listed(tmp_path: Path):
     """Whichever folder it is in, and whatever its link is called."""
     files = touched(tmp_path, "a.txt", ".env", "b.pem", "secrets/c.txt", "d.txt")
     (tmp_path / "plain.txt").symlink_to(tmp_path / ".env")
-    known = listed([*files, OpenFile(ViewId(9), str(tmp_path / "plain.txt"))], Told(), [str(tmp_path)])
+    known = listed([*files, OpenFile(ViewId(9), str(tmp_path / "plain.txt"))], Sharing(), [str(tmp_path)])
     assert known == Listed((files[0], files[4]))
 
 
@@ -273,28 +273,28 @@ def test_no_file_is_active_while_the_one_with_the_focus_is_excluded(tmp_path: Pa
     order = FocusOrder()
     order.focused(ViewId(1), 10)
     order.focused(ViewId(0), 20)
-    known = listed(files, Told(), ())
+    known = listed(files, Sharing(), ())
     assert known == Listed((files[1],), hides_latest=True)
     assert active(known, order) is None
     context = ide_context(known, order, Selection(1, 1, "x"), is_trusted=None)
     assert on_the_wire(context) == {"workspaceState": {"openFiles": [{"path": files[1].path, "timestamp": 10}]}}
     order.focused(ViewId(1), 30)
-    assert active(listed(files[::-1], Told(), ()), order) == files[1]
+    assert active(listed(files[::-1], Sharing(), ()), order) == files[1]
 
 
 def test_an_excluded_file_that_is_gone_hides_the_others_all_the_same(tmp_path: Path):
     files = touched(tmp_path, ".env", "a.txt")
     Path(files[0].path).unlink()
-    assert listed(files, Told(), ()).hides_latest
+    assert listed(files, Sharing(), ()).hides_latest
 
 
 def test_excluded_files_take_no_place_in_the_list(tmp_path: Path):
     names = [name for number in range(MAX_FILES) for name in (f"{number}.pem", f"{number}.txt")]
-    assert len(listed(touched(tmp_path, *names), Told(), ()).files) == MAX_FILES
+    assert len(listed(touched(tmp_path, *names), Sharing(), ()).files) == MAX_FILES
 
 
 @pytest.mark.parametrize("folders", [True, False])
 def test_a_glob_of_the_windows_folder_is_one_of_that_folder(tmp_path: Path, folders: bool):
     files = touched(tmp_path, "a.txt", "deep/a.txt")
-    known = listed(files, Told(exclude=("/a.txt",)), [str(tmp_path)] if folders else [])
+    known = listed(files, Sharing(exclude=("/a.txt",)), [str(tmp_path)] if folders else [])
     assert known.files == tuple(files[1:] if folders else files)

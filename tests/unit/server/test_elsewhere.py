@@ -12,7 +12,7 @@ from companion.clis.families import CLAUDE_CODE
 from companion.ids import WindowId
 from companion.server.doors import claude as claude_module
 from companion.server.path_maps import PathMaps
-from companion.server.port import ElsewhereState
+from companion.server.window_screen import ElsewhereState
 from companion.settings import Settings
 
 from ..conftest import Running

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from companion.backends.port import OfferedServer
+from companion.backends.workplace import OfferedServer
 from companion.ids import WindowId
 from companion.settings import AGENT_TOOLS, DaemonSettings, Settings
 

@@ -17,8 +17,8 @@ import pytest
 from companion import companion as companion_module
 from companion.ids import WindowId
 from companion.server import context_sender
-from companion.server.port import ContextRequest, Selection, WindowState
 from companion.server.window import WindowServer
+from companion.server.window_screen import ContextRequest, Selection, WindowState
 from companion.settings import Settings
 
 from ..conftest import Running, until

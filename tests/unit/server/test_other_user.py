@@ -16,7 +16,7 @@ import pytest
 
 from companion.ids import WindowId
 from companion.server.endpoint import Endpoint
-from companion.server.port import ServedWindow
+from companion.server.window_screen import ServedWindow
 
 from ..conftest import Alone, lock_in
 from ..wire import LIMIT, Cli

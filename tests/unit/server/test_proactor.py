@@ -178,5 +178,5 @@ def test_a_handover_without_an_open_listener_waits_without_looking(monkeypatch: 
     monkeypatch.setattr(handover, "GRACE", 0.01)
     monkeypatch.setattr(handover, "LIMIT", 0.1)
     listener = listen()
-    handover.leave({WindowId(1): handover.Inheritance(listener)}, handover.NO_CHORES)
+    handover.hand_over({WindowId(1): handover.Inheritance(listener)}, handover.NO_CHORES)
     until(lambda: listener.fileno() == -1)

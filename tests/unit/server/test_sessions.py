@@ -15,7 +15,7 @@ from companion.ids import ViewId, WindowId
 from companion.protocol import DiffOutcomeParams, DiffRejected, Notification
 from companion.server import context_sender, sessions
 from companion.server.context import CANDIDATES
-from companion.server.port import ContextRequest, Selection
+from companion.server.window_screen import ContextRequest, Selection
 from companion.settings import Settings
 
 from ..conftest import Running, until

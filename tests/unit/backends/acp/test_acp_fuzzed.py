@@ -192,9 +192,9 @@ def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
     for number, update in enumerate([*told, last], 1):
         event = decoder.decode(update, lambda _: decoder.Printed("out", is_cut=True, is_running=True), settings)
         conversation.apply(Envelope(event, number, "prompt", "client"))
-        transcript.update(conversation.look(), here)
+        transcript.update(conversation.snapshot(), here)
     conversation.apply(Envelope(TurnCompleted(stop_reason=reason), len(told) + 2, "prompt", "client"))
-    render = transcript.update(conversation.look(), here)
+    render = transcript.update(conversation.snapshot(), here)
     transcript.text.encode()
     assert "The end." in transcript.text
     for number in (render.status.window.size, render.status.window.used) if render.status.window else ():

@@ -204,7 +204,7 @@ def test_codes_and_characters_that_come_in_pieces_are_read(printed: list[bytes],
         printing = Printing(100_000)
         for piece in pieces:
             printing.add(piece)
-            left = printing.leave()
+            left = printing.hand_over()
             half = printing.half
             printing = Printing(**left)
             printing.add(half)

@@ -98,7 +98,7 @@ def test_the_next_instance_knows_the_calls_of_the_turn_that_runs():
     calls, following = ToolCalls(), ToolCalls()
     calls.note(told("tool_call", status="completed"), "turn")
     calls.asked({"toolCallId": "call_0", "content": [DIFF]}, "turn")
-    following.take_over(calls.leave())
+    following.take_over(calls.hand_over())
     assert following.asked({"toolCallId": "call_0"}, "turn") == {"toolCallId": "call_0 #2", "content": [DIFF]}
 
 

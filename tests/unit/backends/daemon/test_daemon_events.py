@@ -172,7 +172,7 @@ def test_no_time_and_no_number_of_a_turn_stops_a_chat(one: Any, two: Any, index:
         {"type": "turn_complete", "_meta": {"serverTimestamp": two}},
     ):
         conversation.apply(decode(json.dumps({"promptId": "p", **fields})))
-        transcript.update(conversation.look(), Locality("here", "/folder"))
+        transcript.update(conversation.snapshot(), Locality("here", "/folder"))
     assert "x" in transcript.text
 
 

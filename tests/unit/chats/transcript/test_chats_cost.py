@@ -31,7 +31,7 @@ def text(*events: dict[str, Any]) -> str:
     for event in events:
         conversation.apply(decode(event))
     conversation.set_connection(ConnectionStatus("live"))
-    transcript.update(conversation.look_at_all(), Locality())
+    transcript.update(conversation.whole_snapshot(), Locality())
     return transcript.text.replace(GAP, " ")
 
 

@@ -36,7 +36,7 @@ def question(**call: Any) -> list[str]:
     request = decode_permission("1", {"toolCallId": "t", "kind": "other", "title": "Do it", **call}, OPTIONS)
     conversation.apply(Envelope(request, None, "p"))
     transcript = Transcript()
-    render = transcript.update(conversation.look_at_all(), HERE, "s")
+    render = transcript.update(conversation.whole_snapshot(), HERE, "s")
     [ask] = render.asks
     assert transcript.text[ask.start] == "?"
     return [line.strip() for line in transcript.text[ask.start : ask.end].split("\n")]
@@ -183,7 +183,7 @@ def test_a_long_question_is_cut_before_it_goes_to_the_editor_and_all_of_it_can_b
     fields = {"toolCallId": "t", "kind": "other", "title": "Do it", **call}
     conversation.apply(Envelope(decode_permission("1", fields, OPTIONS), None, "p"))
     transcript = Transcript()
-    render = transcript.update(conversation.look_at_all(), HERE, "s")
+    render = transcript.update(conversation.whole_snapshot(), HERE, "s")
     assert sum(len(edit.text) for edit in render.edits) < 10 * MOST_ASKED
     [ask] = render.asks
     assert ask.hidden > 900_000
@@ -192,7 +192,7 @@ def test_a_long_question_is_cut_before_it_goes_to_the_editor_and_all_of_it_can_b
     assert len(whole_question(ask.permission, Context(HERE.folder, ()))) > 900_000
     # What is left of it once it is answered.
     conversation.apply(Envelope(PermissionResolved("1", is_selected=True, option="yes"), None, "p"))
-    answered = Transcript().update(conversation.look_at_all(), HERE, "s")
+    answered = Transcript().update(conversation.whole_snapshot(), HERE, "s")
     assert answered.asks == ()
     assert answered.length < 10 * MOST_ASKED
 

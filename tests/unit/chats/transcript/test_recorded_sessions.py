@@ -44,7 +44,7 @@ class Recording:
 
     def look(self) -> str:
         """Show what is new. Returns all that is shown now."""
-        snapshot = self.conversation.look() if self._shown.render else self.conversation.look_at_all()
+        snapshot = self.conversation.snapshot() if self._shown.render else self.conversation.whole_snapshot()
         render = self._shown.update(snapshot, self._locality)
         shown = "\n".join([self._shown.raw, *marks(render)])
         self._digest.update(shown.encode())

@@ -45,10 +45,10 @@ def test_the_frames_of_a_recorded_session_add_up_to_its_text(looks: set[int], re
         if number == replaces_all:
             made.transcript.reset()
         if number in looks:
-            made.update(conversation.look())
-    last = made.update(conversation.look())
+            made.update(conversation.snapshot())
+    last = made.update(conversation.snapshot())
     fresh = Shown()
-    whole = fresh.update(conversation.look_at_all())
+    whole = fresh.update(conversation.whole_snapshot())
     assert made.text == fresh.text
     assert (last.folds, last.links, last.codes, last.asks) == (whole.folds, whole.links, whole.codes, whole.asks)
 

@@ -15,7 +15,7 @@ import pytest
 from companion.clis.families import CLAUDE_CODE, OPENCODE
 from companion.ids import WindowId
 from companion.server import knowledge
-from companion.server.port import Selected, Selection, Tab
+from companion.server.window_screen import Selected, Selection, Tab
 from companion.settings import Settings
 
 from ...conftest import FIRST, Running, until
@@ -117,7 +117,7 @@ def test_opencode_is_known_by_its_name_and_gets_no_diffs(running: Running, conne
 def test_the_selection_is_told_after_the_tools_were_listed_and_not_before(
     running: Running, connect: Connect, path: str
 ):
-    """Told before, Claude Code stays half connected."""
+    """Sharing before, Claude Code stays half connected."""
     client = connect(running)
     select(running, path)
     assert client.ask("ping")["result"] == {}

@@ -29,7 +29,7 @@ from companion.platforms import local_sockets
 from companion.review import writes
 from companion.server.doors.copilot_tools import MOST_TITLE, TOOLS
 from companion.server.http import bodies
-from companion.server.port import Selected, Selection
+from companion.server.window_screen import Selected, Selection
 from companion.settings import Settings
 
 from ...conftest import FIRST, Running, until

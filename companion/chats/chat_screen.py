@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from ..ids import ChatId
-from ..review.port import FileScreen
+from ..review.review_screen import FileScreen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ class ChatsOnScreen(Protocol):
         """
         ...
 
-    def take_up_chat(self, chat: ChatId) -> None:
+    def resume_chat(self, chat: ChatId) -> None:
         """Somebody works for a chat of the instance before this one: connect it, even if its tab is hidden."""
         ...
 

@@ -1,4 +1,4 @@
-"""When the folders are looked at, and what is said of what was found."""
+"""When the folders are scanned, and what is said of what was found."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .round import Seen, WrittenTurn
 
 logger = logging.getLogger(__name__)
 
-LOOK = 2.0
-"""Seconds between two looks while an agent is at work, at least."""
+PAUSE = 2.0
+"""Seconds between two scans while an agent is at work, at least."""
 LATE = 30.0
-"""Seconds without a look that ended, while an agent is at work, after which that is said."""
+"""Seconds without a scan that ended, while an agent is at work, after which that is said."""
 SHARE = 55
-"""A look that takes a second is followed by as many seconds without one: git uses two cores, so at most 5 % of one."""
+"""A scan that takes a second is followed by as many seconds without one: git uses two cores, so at most 5 % of one."""
 COMMANDS = frozenset({"checkout", "cherry-pick", "merge", "pull", "rebase", "reset", "revert", "stash"})
 """What git calls a change of the files as the person does."""
 SETTLED = 6.0
@@ -32,8 +32,8 @@ THEY_ARE_MINE = "Qwen: They Are Mine"
 UNASKED = "To be asked first, {how}: {agent} writes files without asking."
 
 
-class Looks:
-    """Looks at the folders of the windows. Runs on the companion thread."""
+class Scans:
+    """Scans the folders of the windows. Runs on the companion thread."""
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
@@ -51,19 +51,19 @@ class Looks:
             self._roots.named = {path: name for path, name in named.items() if name != agent}
 
     def watch(self, window: WindowId) -> None:
-        """Look again and again, for as long as somebody is at work."""
+        """Scan again and again, for as long as somebody is at work."""
         known = self._roots.window(window)
         if known.watching is None or known.watching.done():
-            known.watching = self._roots.background(self._keep_looking(window))
+            known.watching = self._roots.background(self._keep_scanning(window))
 
-    async def _keep_looking(self, window: WindowId) -> None:
+    async def _keep_scanning(self, window: WindowId) -> None:
         while (known := self._roots.windows.get(window)) and known.at_work:
-            await asyncio.sleep(max([LOOK, *(SHARE * folder.cost for folder in known.folders.values())]))
+            await asyncio.sleep(max([PAUSE, *(SHARE * folder.cost for folder in known.folders.values())]))
             late = asyncio.create_task(self._say_late(window))
             try:
-                await self.look(window)
-            except Exception as error:  # what one look stumbles over must not end all that follow
-                logger.warning("A look at the folders of a window failed: %s", error, exc_info=True)
+                await self.scan(window)
+            except Exception as error:  # what one scan stumbles over must not end all that follow
+                logger.warning("A scan of the folders of a window failed: %s", error, exc_info=True)
             finally:
                 late.cancel()
             is_quiet = known.turn_files and time.monotonic() - known.changed_at > SETTLED
@@ -71,14 +71,14 @@ class Looks:
                 self.announce(window, known.clis[-1])
 
     async def _say_late(self, window: WindowId) -> None:
-        """No look has ended for a while, though somebody is at work, and none waits for an answer of the person."""
+        """No scan has ended for a while, though somebody is at work, and none waits for an answer of the person."""
         while True:
             await asyncio.sleep(LATE)
             folders = self._roots.opened(window)
             if any(folder.is_asking for folder in folders):
                 continue
             for folder in folders:
-                if time.monotonic() - folder.looked_at > LATE and not folder.trouble:
+                if time.monotonic() - folder.scanned_at > LATE and not folder.trouble:
                     name = os.path.basename(folder.root)
                     folder.trouble = (
                         f"What agents write in {name} has not been listed for {LATE:.0f} seconds: its disk, or git, "
@@ -86,33 +86,33 @@ class Looks:
                     )
                     self._roots.say_trouble(folder, window)
 
-    async def look(
+    async def scan(
         self, window: WindowId, at_work: Sequence[str] | None = None, turn: WrittenTurn | None = None
     ) -> None:
-        """Look at all folders of a window.
+        """Scan all folders of a window.
 
         `at_work` are those who may have written, None for those of now; `turn` is one that has just begun.
         """
         for folder in self._roots.opened(window):
-            await self._look_at(window, folder, at_work, turn)
+            await self._scan(window, folder, at_work, turn)
             self._roots.publish_all(folder)
         self._roots.publish(window)
 
-    async def _look_at(
+    async def _scan(
         self, window: WindowId, folder: Folder, at_work: Sequence[str] | None, turn: WrittenTurn | None
     ) -> None:
         try:
             async with folder.lock:
-                await folder.call(folder.look, at_work, turn)
+                await folder.call(folder.scan, at_work, turn)
             self._roots.works_again(folder)
         except OSError as error:
-            logger.warning("Can't look at %s: %s", folder.root, error)
+            logger.warning("Can't scan %s: %s", folder.root, error)
             self._roots.say_trouble(folder, window)
         except FolderClosedError:
             return  # it is a folder of the window no longer; the others still are
 
     def _take(self, folder: Folder, seen: Seen) -> None:
-        """Take on what a look has found: whoever has asked for it, nothing of it is lost."""
+        """Take on what a scan has found: whoever has asked for it, nothing of it is lost."""
         for window in folder.windows:
             known = self._roots.window(window)
             if known.at_work:

@@ -55,7 +55,7 @@ class DiffViews(Protocol):
         """
         ...
 
-    async def take_up_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
+    async def resume_reviews(self, reviews: Sequence[Review]) -> Sequence[ReviewId]:
         """Go on with the diffs of reviews from before a reload, in their `views`, which show the proposal's text.
 
         Returns those whose views were closed meanwhile.
@@ -63,7 +63,7 @@ class DiffViews(Protocol):
         ...
 
     def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
-        """No instance of the package goes on with these reviews, which are plain data (`left_reviews.to_plain`).
+        """No instance of the package goes on with these reviews, which are plain data (`handed_over.to_plain`).
 
         Close their views, and keep what was edited in ordinary tabs. Called on any thread, after the package was
         unloaded.

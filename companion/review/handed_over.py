@@ -32,7 +32,7 @@ class Unclaimed:
         """Keep an outcome until the owner is back."""
         self.heard.append(notification)
 
-    def left(self) -> dict[str, Any]:
+    def handed_over(self) -> dict[str, Any]:
         """Nothing: the owner is known already."""
         return {}
 
@@ -44,7 +44,7 @@ def to_plain(review: Review) -> dict[str, Any]:
     return {
         "number": int(review.number),
         "cli": review.owner.cli,
-        "owner": review.owner.left(),
+        "owner": review.owner.handed_over(),
         "proposed": review.proposed.source,
         "disk": {"source": disk.source.source, "exists": disk.exists, "is_text": disk.is_text, "stamp": disk.stamp},
         "encodings": asdict(review.encodings),

@@ -1,4 +1,4 @@
-"""What a look stumbles over ends nothing else: not the watch, not a turn, not the folders beside."""
+"""What a scan stumbles over ends nothing else: not the watch, not a turn, not the folders beside."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from companion.changes import folder as folder_module
-from companion.changes import looking
+from companion.changes import scanning
+from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder
-from companion.changes.port import SavedText
 from companion.changes.saves import Saves
 from companion.ids import WindowId
 from companion.snapshots.git import GitCrashedError, GitError, GitStoppedError
@@ -59,7 +59,7 @@ async def test_a_text_that_cannot_be_told_of_does_not_end_the_watch(
 @pytest.mark.parametrize("error", [GitError("ls-files: it ended with 128"), RuntimeError("a bug")])
 async def test_a_look_that_fails_does_not_end_the_watch(work: Work, monkeypatch: pytest.MonkeyPatch, error: Exception):
     await work.begun()
-    failed = failing_once(monkeypatch, Folder, "look", error)
+    failed = failing_once(monkeypatch, Folder, "scan", error)
     await work.until(lambda: failed)
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: set(work.rows) == {"a.py"})
@@ -74,7 +74,7 @@ async def test_a_turn_is_over_though_its_last_look_has_failed(
     await work.until(lambda: "new.py" in work.rows)
     work.decisions.undo_file(WINDOW, work.rows["new.py"])
     await work.until(lambda: work.rows["new.py"].going)
-    failed = failing_once(monkeypatch, Folder, "look", error)
+    failed = failing_once(monkeypatch, Folder, "scan", error)
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
     await work.until(lambda: failed and not work.known.at_work)
     await work.until(lambda: not (work.path / "new.py").exists())  # it was to go when the turn ends
@@ -94,7 +94,7 @@ async def test_the_next_turn_of_a_chat_is_at_work_while_the_last_one_ends(work: 
 
 
 async def test_what_an_agent_writes_before_its_turn_is_seen_belongs_to_that_turn(work: Work):
-    """Between the sending of a prompt and the checkpoint there is a look, which takes its time on a busy machine."""
+    """Between the sending of a prompt and the checkpoint there is a scan, which takes its time on a busy machine."""
     await work.begun()
     (work.path / "outside.py").write_text("before\n")
     long_ago = time.time() - 5
@@ -141,7 +141,7 @@ async def test_a_folder_that_is_let_go_does_not_end_the_watch_of_the_others(work
     known = work.known
     await work.until(lambda: len(known.folders) == 2)
     watching = known.watching
-    # It goes while the look waits for it.
+    # It goes while the scan waits for it.
     folder = known.folders[str(work.path)]
     async with folder.lock:
         folder.close()
@@ -274,29 +274,29 @@ async def test_a_git_that_stumbles_over_a_file_being_cut_is_run_again_and_nothin
     )
     script.chmod(0o755)
     await work.begun()
-    real = Folder.look
+    real = Folder.scan
 
-    def look(folder: Folder, *args: Any) -> Any:
+    def scan(folder: Folder, *args: Any) -> Any:
         monkeypatch.setattr(folder.round.store._git, "_path", str(script))
         return real(folder, *args)
 
-    monkeypatch.setattr(Folder, "look", look)
+    monkeypatch.setattr(Folder, "scan", scan)
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: set(work.rows) == {"a.py"})
     assert ended.exists()
     assert work.editor.said == []
 
 
-@pytest.mark.parametrize("name", ["look", "differences"])
+@pytest.mark.parametrize("name", ["scan", "differences"])
 @pytest.mark.parametrize("is_deleted", [False, True])
 async def test_what_the_person_saves_or_deletes_while_a_signal_ends_git_is_theirs(
     work: Work, monkeypatch: pytest.MonkeyPatch, name: str, *, is_deleted: bool
 ):
-    monkeypatch.setattr(looking, "LOOK", 3600)  # the word comes before the next look
+    monkeypatch.setattr(scanning, "PAUSE", 3600)  # the word comes before the next scan
     await work.begun()
     folder, path = work.known.folders[work.folders[0]], work.path / "a.py"
     async with folder.lock:
-        failed = failing_once(monkeypatch, Store if name == "look" else StoreObjects, name, GitCrashedError("SIGBUS"))
+        failed = failing_once(monkeypatch, Store if name == "scan" else StoreObjects, name, GitCrashedError("SIGBUS"))
         if is_deleted:
             path.unlink()
             work.rounds.handled([str(path)], is_renamed=False)
@@ -304,7 +304,7 @@ async def test_what_the_person_saves_or_deletes_while_a_signal_ends_git_is_their
             path.write_text(MINE)
             work.rounds.saved(str(path), SavedText(LINES, MINE))
         await asyncio.sleep(0.1)  # it waits for the lock
-    await work.rounds.roots.heard()
+    await work.rounds.roots.events_noted()
     assert failed
     assert folder.rows == []
     assert folder.round.state.known == {}
@@ -313,17 +313,17 @@ async def test_what_the_person_saves_or_deletes_while_a_signal_ends_git_is_their
     assert data == (None if is_deleted else MINE.encode())
 
 
-@pytest.mark.parametrize("name", ["look", "differences"])
+@pytest.mark.parametrize("name", ["scan", "differences"])
 def test_what_a_look_has_found_that_failed_is_found_by_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ):
     disk = Disk(tmp_path)
     disk.round.begin()
     disk.write("a.py", "agent\n")
-    failing_once(monkeypatch, Store if name == "look" else StoreObjects, name, GitStoppedError("it took too long"))
+    failing_once(monkeypatch, Store if name == "scan" else StoreObjects, name, GitStoppedError("it took too long"))
     with pytest.raises(GitStoppedError):
-        disk.look()
-    disk.look()
+        disk.scan()
+    disk.scan()
     assert [(row.path, row.agents) for row in disk.round.rows()] == [("a.py", (AGENT,))]
 
 
@@ -337,7 +337,7 @@ async def test_a_save_that_could_not_be_noted_is_noted_after_the_next_look_and_b
         work.rounds.clis(WINDOW, ())
         await work.until(lambda: work.known.watching and work.known.watching.done())
     async with folder.lock:
-        failed = failing_once(monkeypatch, Store, "look", GitStoppedError("it took too long"))
+        failed = failing_once(monkeypatch, Store, "scan", GitStoppedError("it took too long"))
         path.write_text(MINE)
         work.rounds.saved(str(path), SavedText(LINES, MINE))
         await asyncio.sleep(0.1)
@@ -359,7 +359,7 @@ async def test_a_person_who_has_chosen_to_review_afterwards_is_not_told_of_a_cli
     for name in ("a.py", "b.py"):
         (work.path / name).write_text("agent\n")
         await work.until(lambda name=name: name in work.rows)
-        work.rounds._looks.announce(WINDOW, AGENT)
+        work.rounds._scans.announce(WINDOW, AGENT)
     assert len([text for text, _ in work.editor.mentioned if "without asking" in text]) == (review != "after")
 
 
@@ -369,7 +369,7 @@ async def test_a_cli_that_has_proposed_a_change_is_not_said_to_write_without_ask
     work.rounds.proposed(WINDOW, AGENT)
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: work.rows)
-    work.rounds._looks.announce(WINDOW, AGENT)
+    work.rounds._scans.announce(WINDOW, AGENT)
     assert (work.editor.mentioned, work.known.unasking) == ([], set())
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from ..ids import WindowId
 from ..review.changes import Count
-from ..review.port import FileScreen
+from ..review.review_screen import FileScreen
 
 if TYPE_CHECKING:
     from ..settings import Settings
@@ -36,7 +36,7 @@ class Listing:
     can_take_back: bool = False
     """Whether something was decided, or answered, that may be taken back."""
     disk: tuple[str, ...] = ()
-    """Identifies the folders as the last looks have found them, while something else compares them as well."""
+    """Identifies the folders as the last scans have found them, while something else compares them as well."""
     by_path: Mapping[str, ChangeRow] = field(init=False, repr=False, compare=False)
     """The rows by their absolute paths. Each tab asks for its own: to look for it would take longer with each row."""
 
@@ -160,7 +160,7 @@ class UnsavedViews(Protocol):
     def written_below(self, path: str, agents: Sequence[str], before: bytes | None) -> None:
         """Agents have written a file that is open. A tab with unsaved text of it says so, once. `path` is absolute.
 
-        `before` is what was on the disk before the look that has found it; None if that was no text, or isn't known.
+        `before` is what was on the disk before the scan that has found it; None if that was no text, or isn't known.
         """
         ...
 

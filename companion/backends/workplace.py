@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..ids import WindowId
-from ..review.port import FileScreen
+from ..review.review_screen import FileScreen
 
 if TYPE_CHECKING:
     from ..clis.environment import LoginEnvironment
-    from ..exclusion import Told
+    from ..exclusion import Sharing
     from ..mcp_servers import McpServer
     from ..settings import DaemonSettings
 
@@ -70,7 +70,7 @@ class Workplace(Protocol):
         """The folders whose chats need a daemon."""
         ...
 
-    def told(self) -> Told:
+    def sharing(self) -> Sharing:
         """What may be told of the window's files."""
         ...
 

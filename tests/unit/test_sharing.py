@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion import exclusion
-from companion.exclusion import DEFAULT_EXCLUDE, LEVELS, Told, read_globs, stricter
+from companion.exclusion import DEFAULT_EXCLUDE, LEVELS, Sharing, read_globs, stricter
 from companion.settings import FILE, Settings, overridden, read
 
 DEFAULTS_TOO = "the default globs are used as well."
 
 
 def excluded(glob: str, path: str, *folders: str) -> bool:
-    return Told(exclude=(glob,)).is_excluded(path, folders)
+    return Sharing(exclude=(glob,)).is_excluded(path, folders)
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def excluded(glob: str, path: str, *folders: str) -> bool:
     ],
 )
 def test_the_default_globs_match_keys_wherever_they_are_and_however_they_are_written(path: str):
-    assert Told().is_excluded(path)
+    assert Sharing().is_excluded(path)
 
 
 @pytest.mark.parametrize("path", ["/a/env", "/a/pem", "/a/pem.txt", "/a/my-secrets/b", "/a/b.py"])
 def test_the_default_globs_match_nothing_else(path: str):
-    assert not Told().is_excluded(path)
+    assert not Sharing().is_excluded(path)
 
 
 @pytest.mark.parametrize(
@@ -120,27 +120,27 @@ def test_a_link_is_excluded_by_its_own_name_and_by_that_of_the_file_it_leads_to(
     (tmp_path / ".env").symlink_to(tmp_path / "plain.txt")
     (tmp_path / "docs").symlink_to(secrets)
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    told = Told()
-    assert told.is_excluded(str(tmp_path / "notes.txt"))
-    assert told.is_excluded(str(tmp_path / ".env"))
-    assert told.is_excluded(str(tmp_path / "docs" / "real"))
-    assert told.is_excluded(f"{tmp_path}/a/../.env")
-    assert not told.is_excluded(str(tmp_path / "plain.txt"))
-    assert not told.is_excluded(str(tmp_path / "loop"))
+    sharing = Sharing()
+    assert sharing.is_excluded(str(tmp_path / "notes.txt"))
+    assert sharing.is_excluded(str(tmp_path / ".env"))
+    assert sharing.is_excluded(str(tmp_path / "docs" / "real"))
+    assert sharing.is_excluded(f"{tmp_path}/a/../.env")
+    assert not sharing.is_excluded(str(tmp_path / "plain.txt"))
+    assert not sharing.is_excluded(str(tmp_path / "loop"))
 
 
 def test_where_links_lead_may_be_known_already():
     """Then nothing is read from the disk."""
     known = {"/a/b.txt": "/x/secrets/b.txt", "/a/c.txt": "/real/c.txt", "/link": "/real"}
-    assert Told().is_excluded("/a/b.txt", real=known.__getitem__)
-    assert not Told().is_excluded("/a/c.txt", real=known.__getitem__)
-    assert Told(exclude=("/c.txt",)).is_excluded("/a/c.txt", ["/link"], real=known.__getitem__)
-    assert Told().refusal(["/a/c.txt", "/a/b.txt"], real=known.__getitem__)
+    assert Sharing().is_excluded("/a/b.txt", real=known.__getitem__)
+    assert not Sharing().is_excluded("/a/c.txt", real=known.__getitem__)
+    assert Sharing(exclude=("/c.txt",)).is_excluded("/a/c.txt", ["/link"], real=known.__getitem__)
+    assert Sharing().refusal(["/a/c.txt", "/a/b.txt"], real=known.__getitem__)
 
 
 def test_a_path_that_no_disk_can_have_is_looked_at_by_its_name():
-    assert Told().is_excluded("/a\0b/.env")
-    assert not Told().is_excluded("/a\0b/c")
+    assert Sharing().is_excluded("/a\0b/.env")
+    assert not Sharing().is_excluded("/a\0b/c")
 
 
 @pytest.mark.parametrize(
@@ -169,24 +169,24 @@ def test_a_name_that_only_looks_like_one_of_these_is_none(path: str):
 
 def test_a_short_name_of_windows_that_leads_to_no_file_is_excluded():
     """Nobody can tell which long name it stands for."""
-    told = Told(exclude=("*.pem",))
+    sharing = Sharing(exclude=("*.pem",))
     for name in ("SECRET~1.PEM", "ENV~1", "PRIVAT~2.TXT", "AB~12"):
-        assert told.is_excluded(f"/a/{name}/b", windows=True)
-        assert not told.is_excluded(f"/a/{name.partition('.')[0]}/b", windows=False)
+        assert sharing.is_excluded(f"/a/{name}/b", windows=True)
+        assert not sharing.is_excluded(f"/a/{name.partition('.')[0]}/b", windows=False)
     for name in ("notes~1~", "a-long-name~1.txt", "x~.txt", "~1", "a.b~1"):
-        assert not told.is_excluded(f"/a/{name}", windows=True)
-    assert not Told(exclude=()).is_excluded("/a/ENV~1", windows=True)
+        assert not sharing.is_excluded(f"/a/{name}", windows=True)
+    assert not Sharing(exclude=()).is_excluded("/a/ENV~1", windows=True)
 
 
 def test_an_empty_list_excludes_nothing():
-    assert not Told(exclude=()).is_excluded("/a/.env")
-    assert Told(exclude=()).refusal(["/a/.env"]) is None
+    assert not Sharing(exclude=()).is_excluded("/a/.env")
+    assert Sharing(exclude=()).refusal(["/a/.env"]) is None
 
 
 def test_a_refusal_names_the_file_and_the_setting():
     why = "key.pem stays here: the setting “context_exclude” excludes it."
-    assert Told().refusal(["/a/b.txt", "/a/key.pem/"]) == why
-    assert Told().refusal(["/a/b.txt"]) is None
+    assert Sharing().refusal(["/a/b.txt", "/a/key.pem/"]) == why
+    assert Sharing().refusal(["/a/b.txt"]) is None
 
 
 def test_a_hostile_glob_takes_no_time():
@@ -199,18 +199,18 @@ def test_globs_of_many_names_take_no_time_on_a_path_of_many_names():
     """A file that deep can be cloned, and an agent may ask for any: 5,000,000 places to look at, several times over."""
     path = "/" + "/".join("a" * 2000)
     globs = [f"{'*/' * 248}b{number}" for number in range(99)] + [f"{'**/*/' * 98}c"]
-    told = Told(exclude=read_globs(globs)[0])
-    assert len(told.exclude) == 100
-    assert not told.is_excluded(path)
-    assert not told.leaves_out(path)
-    assert told.is_excluded(f"{path}/b98")
-    assert told.leaves_out(f"{path}/b98")
+    sharing = Sharing(exclude=read_globs(globs)[0])
+    assert len(sharing.exclude) == 100
+    assert not sharing.is_excluded(path)
+    assert not sharing.leaves_out(path)
+    assert sharing.is_excluded(f"{path}/b98")
+    assert sharing.leaves_out(f"{path}/b98")
 
 
 @given(st.lists(st.text(max_size=12), max_size=4), st.text(st.characters(exclude_characters="\0"), max_size=20))
 def test_no_glob_and_no_path_is_an_error(globs: list[str], path: str):
-    told = Told(exclude=read_globs(globs)[0])
-    assert told.is_excluded(path, ["/a"]) in (True, False)
+    sharing = Sharing(exclude=read_globs(globs)[0])
+    assert sharing.is_excluded(path, ["/a"]) in (True, False)
 
 
 @given(st.text(st.characters(codec="ascii", exclude_characters="/\\\0.~"), min_size=1, max_size=12))
@@ -220,7 +220,7 @@ def test_a_glob_that_is_escaped_matches_its_own_name(name: str):
     if wrong:  # a blank name, or a beginning that would bring files back
         assert not name.strip() or name.strip().startswith("!")
     else:
-        assert Told(exclude=usable).is_excluded(f"/a/{name.strip()}/b")
+        assert Sharing(exclude=usable).is_excluded(f"/a/{name.strip()}/b")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_what_cannot_be_read_of_a_glob_stands_for_anything(glob: str, used: str,
     usable, wrong = read_globs(["*.mine", glob])
     assert wrong == [f"“context_exclude” holds “{glob}”, which is not a glob; “{used}” is used instead."]
     assert usable == ("*.mine", used, *DEFAULT_EXCLUDE)
-    assert Told(exclude=usable).is_excluded(matches)
+    assert Sharing(exclude=usable).is_excluded(matches)
 
 
 @pytest.mark.parametrize(
@@ -272,8 +272,8 @@ def test_globs_that_are_right_are_used_alone():
 def test_the_person_sets_both():
     values = read({"context": "files", "context_exclude": ["*.mine"]}.get)
     assert values.problems == ()
-    assert values.settings.told == Told("files", ("*.mine",))
-    assert Settings().told == Told()
+    assert values.settings.sharing == Sharing("files", ("*.mine",))
+    assert Settings().sharing == Sharing()
 
 
 @pytest.mark.parametrize("value", ["none", "", 0, False, ["off"], "Off"])
@@ -304,10 +304,10 @@ def test_a_project_adds_globs_and_takes_none_away(globs: object):
     base = read({"context_exclude": [".env", "*.mine"]}.get)
     values = overridden(base, {"context_exclude": globs}, "a.sublime-project")
     assert values.settings.context_exclude[:2] == (".env", "*.mine")
-    told = values.settings.told
-    assert told.is_excluded("/a/.env")
-    assert told.is_excluded("/a/b.mine")
-    assert told.is_excluded("/a/b.theirs") == (globs == ["*.theirs"])
+    sharing = values.settings.sharing
+    assert sharing.is_excluded("/a/.env")
+    assert sharing.is_excluded("/a/b.mine")
+    assert sharing.is_excluded("/a/b.theirs") == (globs == ["*.theirs"])
     is_right = isinstance(globs, list) and all(each and not each.startswith("!") for each in globs)
     assert len(values.problems) == (0 if is_right else 1)
 
@@ -316,7 +316,7 @@ def test_of_two_levels_the_stricter_one_tells_less():
     assert [stricter(one, other) for one in LEVELS for other in LEVELS] == [
         "all", "files", "off", "files", "files", "off", "off", "off", "off",
     ]  # fmt: skip
-    assert [(Told(level).has_files, Told(level).has_text) for level in LEVELS] == [
+    assert [(Sharing(level).has_files, Sharing(level).has_text) for level in LEVELS] == [
         (True, True),
         (True, False),
         (False, False),
@@ -324,19 +324,19 @@ def test_of_two_levels_the_stricter_one_tells_less():
 
 
 @pytest.mark.parametrize(
-    ("told", "summary"),
+    ("sharing", "summary"),
     [
-        (Told(), "names, cursor and selected text; never .env*, *.pem, secrets/**"),
-        (Told("files", ("*.a",)), "names and cursor, no text; never *.a"),
-        (Told("off", ()), "nothing"),
+        (Sharing(), "names, cursor and selected text; never .env*, *.pem, secrets/**"),
+        (Sharing("files", ("*.a",)), "names and cursor, no text; never *.a"),
+        (Sharing("off", ()), "nothing"),
         (
-            Told("all", tuple(map(str, range(12)))),
+            Sharing("all", tuple(map(str, range(12)))),
             "names, cursor and selected text; never 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …",
         ),
     ],
 )
-def test_the_status_report_says_what_is_told(told: Told, summary: str):
-    assert told.summary == summary
+def test_the_status_report_says_what_is_told(sharing: Sharing, summary: str):
+    assert sharing.summary == summary
 
 
 def test_folders_are_compared_as_the_disk_does(tmp_path: Path):
@@ -357,12 +357,12 @@ def test_folders_are_compared_as_the_disk_does(tmp_path: Path):
     ["/p/x/a.py", "/p/.env.local", "/p/secrets/key", "/p/a/c/b", "/p/A/B", "/p/secrets", "/secrets/a", "/p/x.pem/y"],
 )
 def test_a_path_alone_is_excluded_as_the_file_is(glob: str, path: str):
-    told = Told(exclude=(glob,))
-    is_excluded = told.is_excluded(path, ("/p",))
-    assert told.leaves_out(path, ("/p",)) == is_excluded
+    sharing = Sharing(exclude=(glob,))
+    is_excluded = sharing.is_excluded(path, ("/p",))
+    assert sharing.leaves_out(path, ("/p",)) == is_excluded
     folder, _, name = path.rpartition("/")
     for root, below in (("/", path[1:]), (folder, name)):
-        assert not is_excluded or below in told.suspects(root, ["x.txt", below, "y.txt"])
+        assert not is_excluded or below in sharing.suspects(root, ["x.txt", below, "y.txt"])
 
 
 # Limits
@@ -380,10 +380,10 @@ def test_globs_are_compiled_once_and_not_for_each_path(monkeypatch: pytest.Monke
         return translate(name)
 
     monkeypatch.setattr(exclusion, "translate", counted)
-    told = Told(exclude=(*numbered(1000), *(f"{glob}.project" for glob in numbered(1000))))
+    sharing = Sharing(exclude=(*numbered(1000), *(f"{glob}.project" for glob in numbered(1000))))
     for number in range(20):
-        assert not told.is_excluded(f"/w/{number}", ["/w"])
-        assert not told.leaves_out(f"/w/{number}", ["/w"])
+        assert not sharing.is_excluded(f"/w/{number}", ["/w"])
+        assert not sharing.leaves_out(f"/w/{number}", ["/w"])
     assert len(compiled) == len(set(compiled)) == 3000, "two names in each of 2,000 globs, 1,000 of them in two globs"
 
 
@@ -391,11 +391,11 @@ def test_no_pattern_ignores_the_case_of_a_class_by_going_through_its_characters(
     flags: list[object] = []
     compiled = re.compile
     monkeypatch.setattr(exclusion.re, "compile", lambda text, *more: flags.extend(more) or compiled(text))
-    told = Told(exclude=("[A-Z\U00010400-\U0010ffff]x*", "STRASSE", "[!a]b"))
-    assert told.is_excluded("/w/bX", ["/w"])
-    assert told.is_excluded("/w/BX1", ["/w"])
-    assert told.is_excluded("/w/straße", ["/w"])
-    assert not told.is_excluded("/w/AB", ["/w"])
+    sharing = Sharing(exclude=("[A-Z\U00010400-\U0010ffff]x*", "STRASSE", "[!a]b"))
+    assert sharing.is_excluded("/w/bX", ["/w"])
+    assert sharing.is_excluded("/w/BX1", ["/w"])
+    assert sharing.is_excluded("/w/straße", ["/w"])
+    assert not sharing.is_excluded("/w/AB", ["/w"])
     assert flags == []
 
 
@@ -418,11 +418,11 @@ def test_more_globs_than_can_be_used_exclude_everything_and_that_is_told_once(gl
         f"a.sublime-project: “context_exclude” has {why}. Until then, everything is excluded."
     ]
     for path in ("/", "/a", "a", r"C:\a\b", "/w/a/b.py"):
-        assert values.settings.told.is_excluded(path, ["/w"])
-    assert values.settings.told.leaves_out("/w/a", ["/w"])
+        assert values.settings.sharing.is_excluded(path, ["/w"])
+    assert values.settings.sharing.leaves_out("/w/a", ["/w"])
     own = read({"context_exclude": globs}.get)
     assert len(own.problems) == 1
-    assert own.settings.told.is_excluded("/a")
+    assert own.settings.sharing.is_excluded("/a")
 
 
 def test_each_source_may_have_as_many_globs_as_can_be_used():
@@ -430,14 +430,14 @@ def test_each_source_may_have_as_many_globs_as_can_be_used():
     values = overridden(base, {"context_exclude": [f"{glob}.project" for glob in numbered(1000)]}, "a.sublime-project")
     assert len(values.settings.context_exclude) == 2000
     assert values.problems == base.problems == ()
-    assert not values.settings.told.is_excluded("/w/a")
+    assert not values.settings.sharing.is_excluded("/w/a")
 
 
 def test_a_leading_slash_means_each_folder_of_the_window_whoever_asks():
-    told = Told(exclude=("/secret.txt",), folders=("/w/one", "/w/two"))
-    assert told.is_excluded("/w/two/secret.txt", ["/w/one"])
-    assert told.is_excluded("/w/one/secret.txt")
-    assert told.leaves_out("/w/two/secret.txt")
-    assert told.refusal(["/w/two/secret.txt"]) is not None
-    assert not told.is_excluded("/w/three/secret.txt")
-    assert told.is_excluded("/w/three/secret.txt", ["/w/three"])
+    sharing = Sharing(exclude=("/secret.txt",), folders=("/w/one", "/w/two"))
+    assert sharing.is_excluded("/w/two/secret.txt", ["/w/one"])
+    assert sharing.is_excluded("/w/one/secret.txt")
+    assert sharing.leaves_out("/w/two/secret.txt")
+    assert sharing.refusal(["/w/two/secret.txt"]) is not None
+    assert not sharing.is_excluded("/w/three/secret.txt")
+    assert sharing.is_excluded("/w/three/secret.txt", ["/w/three"])
