@@ -334,7 +334,7 @@ class TestBar(ChatCase):
         rows = tuple(
             row(str(self.folder), f"{at}.py", "modified", (agent,), 1, 0, 1, "", "", "a", "b") for at in range(files)
         )
-        at_once(self.adapter.written.show_changes, self.window.id(), loaded("changes.port").Listing(rows))
+        at_once(self.adapter.written.show_changes, self.window.id(), loaded("changes.change_screen").Listing(rows))
 
     def test_a_turn_that_runs_can_be_cancelled(self) -> Steps:
         self.show(self.message("Hello"), running="turn")

@@ -78,7 +78,7 @@ class TestConnectElsewhere(CompanionCase):
     def test_the_connection_is_waited_for(self) -> Steps:
         self.connect_elsewhere(place="container", folders={str(self.folder): "/work"})
         yield lambda: "Waiting" in self.shown()
-        states = loaded("server.port").ElsewhereState
+        states = loaded("server.window_screen").ElsewhereState
         adapter = loaded("sublime_text.package").adapter()
         ask = adapter.ask
         state = [states(refused="token")]

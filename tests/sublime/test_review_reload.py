@@ -248,7 +248,7 @@ class TestReload(ReloadCase):
                 del left["is_exact"]
             return left
 
-        with patch.object(view, "leave", older):
+        with patch.object(view, "hand_over", older):
             self.unload()
         yield from self.load()
         yield from self.answered()
@@ -267,7 +267,9 @@ class TestReload(ReloadCase):
         before = self.proposal
         self.edit(before, "mine\n")
         old = loaded("sublime_text.package").adapter()
-        with patch.object(loaded("sublime_text.review.diff_view").DiffView, "leave", side_effect=RuntimeError("no")):
+        with patch.object(
+            loaded("sublime_text.review.diff_view").DiffView, "hand_over", side_effect=RuntimeError("no")
+        ):
             self.unload()
         yield from self.load()
         yield {"condition": lambda: not old.thread._thread.is_alive(), "timeout": 30_000}

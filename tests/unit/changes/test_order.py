@@ -64,7 +64,7 @@ async def test_an_edit_that_was_saved_before_stays(work: Work, decision: str):
 async def test_a_disk_that_hangs_holds_up_no_decision_on_another_one(
     work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(roots, "HEARD", 0.05)
+    monkeypatch.setattr(roots, "NOTED", 0.05)
     await work.begun()
     (work.path / "a.py").write_text(AGENTS)
     await work.until(lambda: "a.py" in work.rows)

@@ -182,9 +182,9 @@ async def test_a_save_while_what_waits_is_taken_up_at_a_start_is_the_persons(wor
     again.rounds.close()
 
 
-@pytest.mark.parametrize("heard", [10.0, 0.1])
+@pytest.mark.parametrize("limit", [10.0, 0.1])
 async def test_a_save_while_a_round_begins_is_the_persons_however_long_that_takes(
-    work: Work, monkeypatch: pytest.MonkeyPatch, events_noted: float
+    work: Work, monkeypatch: pytest.MonkeyPatch, limit: float
 ):
     committed(work.path)
     begin, has_begun = Store.begin, threading.Event()
@@ -196,7 +196,7 @@ async def test_a_save_while_a_round_begins_is_the_persons_however_long_that_take
         return began
 
     monkeypatch.setattr(Store, "begin", slow)
-    monkeypatch.setattr(roots, "HEARD", events_noted)
+    monkeypatch.setattr(roots, "NOTED", limit)
     work.rounds.clis(WINDOW, (AGENT,))
     await work.until(has_begun.is_set)
     save(work)
