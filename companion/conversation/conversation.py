@@ -279,10 +279,11 @@ class Conversation:
         """Take what another instance has shown. What was asked is asked again by whoever has asked it."""
         self._turns = {turn.key: TurnBuilder(turn) for turn in turns}
         self._queue = {queued.id: queued for queued in status.queue}
-        empty = Status()
+        # A prompt that waits for a sign-in does so until the agent says something else.
+        connection = replace(Status().connection, wants_sign_in=status.connection.wants_sign_in)
         self._status = replace(
             status,
-            connection=empty.connection,
+            connection=connection,
             queue=(),
             permissions=(),
             running=None,

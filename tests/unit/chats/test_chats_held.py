@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 
@@ -97,4 +98,17 @@ async def test_a_prompt_that_waits_for_a_sign_in_comes_back_from_a_chat_that_clo
             there.room.chats.close(CHAT)
         else:
             there.room.chats.window_closed(WINDOW)
+        assert [draft.text for _, draft, _ in there.room.editor.returned] == ["first", "second"]
+
+
+async def test_it_comes_back_too_if_the_chat_closes_before_its_agent_has_said_so_again(
+    project: Path, tmp_path: Path
+) -> None:
+    async with handover.reloads(project, tmp_path, SCRIPT) as there:
+        await two_wait(there)
+        await there.unload()
+        there.load()
+        while not ((chat := there.room.chats._registry.get(CHAT)) and chat.status.queue):  # noqa: ASYNC110 - a pause would be too long
+            await asyncio.sleep(0)
+        there.room.chats.window_closed(WINDOW)
         assert [draft.text for _, draft, _ in there.room.editor.returned] == ["first", "second"]
