@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from ..platforms.files import rename
 from .entries import REPOSITORY
 from .git import Git, GitError, GitStoppedError, batches, few_batches, joined, names_in
 
@@ -190,7 +191,7 @@ class StoreIndex:
 
     def begin(self, source: str, without: Collection[str]) -> None:
         """Begin with the copy `source` of another index, without some of its files. It is no copy any more then."""
-        os.replace(os.path.join(self._path, source), os.path.join(self._path, "index"))
+        rename(os.path.join(self._path, source), os.path.join(self._path, "index"))
         self._remove(without)
 
     def forget_trees(self, folders: Iterable[str]) -> None:

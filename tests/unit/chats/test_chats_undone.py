@@ -52,7 +52,7 @@ async def test_a_review_that_does_not_note_what_was_told_does_not_hold_the_next_
         await asyncio.Event().wait()
 
     monkeypatch.setattr("companion.chats.outbox.UNDONE_LIMIT", 0.05)
-    monkeypatch.setattr(room.rounds, "told", never)
+    monkeypatch.setattr(room.rounds, "notes_sent", never)
     room.rounds.lines = [LINE]
     room.chats.open(CHAT, WINDOW, room.folder)
     for text in ("first", "second"):
