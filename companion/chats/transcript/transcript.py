@@ -1,6 +1,6 @@
 """A chat as text: what has changed in a conversation becomes edits, at a cost that goes with the change.
 
-Each turn is a row of pieces (`pieces.py`), one for each item, with the separator before it. An item
+Each turn is a row of pieces, one for each item, with the separator before it. An item
 that is the same object as before is not looked at again, and a message that grows is only appended to.
 """
 
