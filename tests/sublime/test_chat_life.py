@@ -236,7 +236,7 @@ class TestReload(ChatCase):
         self.adapter.chats.close_all()
         self.chats.calls.clear()
         if not says_farewell:
-            views().leave()
+            views().hand_over()
             views().restore(self.window)
         yield 1
 

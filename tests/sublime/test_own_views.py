@@ -225,7 +225,7 @@ class TestWorkspaces(PosingCase):
         own = self.window.new_file()
         views().take(own, "chat", folder=str(self.folder), agent="Own")
         marker = own.settings().get("qwen_companion.view")
-        views().leave()
+        views().hand_over()
         self.pose("x", **{"qwen_companion.view": marker})
         other = self.window.new_file()
         for view in (other, self.view):
@@ -245,7 +245,7 @@ class TestWorkspaces(PosingCase):
         self.pose("x", **{"qwen_companion.view": marker})
         views().restore(self.window)
         self.assertEqual((kind_of(own), other.is_scratch()), ("chat", True))
-        views().leave()
+        views().hand_over()
         views().restore(self.window)
         yield 1
         self.assertEqual((kind_of(own), own.is_scratch()), ("", False))
@@ -259,7 +259,7 @@ class TestWorkspaces(PosingCase):
         marker = own.settings().get("qwen_companion.view")
         own.set_scratch(True)
         own.close()
-        views().leave()
+        views().hand_over()
         there = yield from self.another_window()
         there.set_project_data({"folders": [{"path": str(self.folder.parent)}]})
         copy = there.new_file()
@@ -277,13 +277,13 @@ class TestWorkspaces(PosingCase):
         there = yield from self.another_window()
         there.set_project_data({"folders": [{"path": str(self.folder.parent)}]})
         views().activated(there, clone)
-        views().leave()
+        views().hand_over()
         self.assertEqual(views().restore(self.window), [])
         self.assertEqual((kind_of(own), own.is_scratch()), ("review", True))
         with patch.object(type(clone), "window", lambda _: there):  # it is the only one that is left
             own.close()
             views().closed(own)
-        views().leave()
+        views().hand_over()
         self.assertEqual(views().restore(there), [])
         views().activated(there, clone)
         self.assertEqual(kind_of(clone), "review")
@@ -293,7 +293,7 @@ class TestWorkspaces(PosingCase):
         own, other = self.window.new_file(), self.window.new_file()
         for view in (own, other):
             views().take(view, "chat", folder=str(self.folder))
-        views().leave()
+        views().hand_over()
         path = record_of(own)
         for damaged in ("", "[]", "{", '{"kind": "chat"}', json.dumps({"kind": "x", "home": {}, "data": {}})):
             path.write_text(damaged)
@@ -351,7 +351,7 @@ class TestOwnViews(ChatCase):
         self.chat.take_back(self.prompts.Draft("mine", (self.prompts.Excerpt("u", "x:1", "x"),), ()))
         self.adapter.chats.close_all()
         self.chats.calls.clear()
-        views().leave()
+        views().hand_over()
         self.assertEqual(kind_of(self.view), "")
         self.adapter.events.restored(self.window)
         self.adapter.chats.adopt_visible()
@@ -366,7 +366,7 @@ class TestOwnViews(ChatCase):
         self.show(self.message("Hello"))
         self.type("mine")
         self.adapter.chats.close_all()
-        views().leave()
+        views().hand_over()
         self.view.set_read_only(False)
         self.view.run_command("append", {"characters": "; rm -rf ~"})
         before = set(self.window.views())
@@ -390,7 +390,7 @@ class TestOwnViews(ChatCase):
             yield lambda: write.called
             yield lambda: views()._writer._thread is None
         self.adapter.chats.close_all()
-        views().leave()
+        views().hand_over()
         self.adapter.events.restored(self.window)
         self.adapter.chats.adopt_visible()
         yield from self.told("open")

@@ -68,7 +68,7 @@ class TestKept(CompanionCase):
     def test_an_edited_proposal_that_is_kept_has_the_gutter_and_the_wrapping_of_any_tab(self) -> Steps:
         yield from self.open_edited()
         proposal, adapter = self.proposal, loaded("sublime_text.package").adapter()
-        views = adapter.diffs.find(proposal).leave()
+        views = adapter.diffs.find(proposal).hand_over()
         adapter.diffs.abandon_reviews([{"views": views, "proposed": PROPOSAL, "file_path": str(self.file)}])
         yield lambda: self.screen.said("app.py has ended")
         for name in ("mini_diff", "word_wrap"):

@@ -240,7 +240,7 @@ class TestReload(ReloadCase):
         self.edit(odd, "mine\n")
         yield from self.open_diff("x = 1\n", self.folder / "b.py")
         view = loaded("sublime_text.review.diff_view").DiffView
-        leave = view.leave
+        leave = view.hand_over
 
         def older(diff: Any) -> dict[str, Any]:
             left = leave(diff)

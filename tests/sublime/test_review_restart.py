@@ -114,7 +114,7 @@ class TestRestart(CompanionCase):
         """The editor ends: the package leaves, and its tabs stay for the next start."""
         package = loaded("sublime_text.package")
         adapter = package.adapter()
-        package.leave()
+        package.hand_over()
         adapter.settings.close()
         adapter.status_bar.close()
         for view in self.window.views():

@@ -210,7 +210,7 @@ class TestReviewSince(ReviewCase):
         adapter = loaded("sublime_text.package").adapter()
         self.git("branch", "-f", "main", "topic")
         adapter.review.close()
-        views().leave()
+        views().hand_over()
         views().restore(self.window)
         adapter.review.restored(self.window)
         yield lambda: adapter.review.tab(self.window, "review since")
