@@ -48,6 +48,8 @@ class Rounds:
         self._starts = RoundStarts(self.roots)
         self._scans = Scans(self.roots)
         self._editor = editor
+        self._beginning: dict[str, asyncio.Task[object]] = {}
+        """The turns of which the beginning is not noted yet."""
         self._ending: dict[str, asyncio.Task[object]] = {}
         """The turns whose end is being noted, by their keys."""
         self._naming: tuple[Sequence[str], asyncio.TimerHandle] | None = None
@@ -109,7 +111,9 @@ class Rounds:
         known = self.roots.window(window)
         before = known.at_work
         known.turns[chat, turn] = agent
-        self.roots.background(self._begin_turn(window, before, agent, turn, words, sent))
+        if task := self.roots.background(self._begin_turn(window, before, agent, turn, words, sent)):
+            self._beginning[turn] = task
+            task.add_done_callback(lambda _: self._beginning.pop(turn, None))
 
     async def _begin_turn(
         self, window: WindowId, before: Sequence[str], agent: str, turn: str, words: str, sent: int
@@ -132,6 +136,8 @@ class Rounds:
             task.add_done_callback(lambda _: self._ending.pop(turn, None))
 
     async def _end_turn(self, window: WindowId, chat: int, agent: str, turn: str) -> None:
+        if beginning := self._beginning.get(turn):  # both may be known at once
+            await asyncio.wait({beginning})
         try:
             try:
                 await self._scans.scan(window)
@@ -191,8 +197,8 @@ class Rounds:
 
         Files that the window excludes are left out.
         """
-        if ending := self._ending.get(turn):
-            await asyncio.wait({ending})
+        if task := self._ending.get(turn) or self._beginning.get(turn):
+            await asyncio.wait({task})
         for folder in self.roots.opened(window):
             if (point := await folder.call(folder.checkpoints.begin_of, turn)) and not point.end:
                 await self._scans.scan(window)  # its last changes may not have been seen yet

@@ -115,6 +115,21 @@ async def test_what_an_agent_writes_before_its_turn_is_seen_belongs_to_that_turn
     assert files == [str(work.path / name) for name in ("a.py", "new.py")]
 
 
+@pytest.mark.parametrize("is_over", [False, True], ids=["runs", "is over"])
+async def test_what_a_turn_has_written_is_known_however_soon_that_is_asked(work: Work, *, is_over: bool):
+    """A transcript may tell of the beginning of a turn, its calls and its end at once."""
+    await work.begun()
+    sent = time.time_ns()
+    (work.path / "a.py").write_text("agent\n")
+    work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", sent)
+    if is_over:
+        work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+    assert await work.rounds.turn_texts(WINDOW, "turn-1") == [(str(work.path / "a.py"), LINES, "agent\n")]
+    (work.path / "a.py").write_text("later\n")
+    if is_over:
+        assert await work.rounds.turn_texts(WINDOW, "turn-1") == [(str(work.path / "a.py"), LINES, "agent\n")]
+
+
 async def test_what_an_agent_writes_at_once_after_its_first_prompt_is_listed_as_its_own(work: Work):
     """It may have written before its turn is seen; the round has begun when it connected."""
     work.rounds.connected(WINDOW)
