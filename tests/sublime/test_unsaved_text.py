@@ -280,6 +280,7 @@ class TestUnsavedText(CompanionCase):
 
     def test_a_save_knows_what_it_replaces(self) -> Steps:
         """Nobody has looked since the agent has written the file."""
+        self.set_limit("sublime_text.review.loaded", "LIMIT", 10.0)  # a busy machine reads no file in 0.03 s
         known = self.adapter.loaded
         yield from self.is_loaded_from(BEFORE)
         self.type("mine\n")
