@@ -136,8 +136,7 @@ class Rounds:
             task.add_done_callback(lambda _: self._ending.pop(turn, None))
 
     async def _end_turn(self, window: WindowId, chat: int, agent: str, turn: str) -> None:
-        if beginning := self._beginning.get(turn):  # both may be known at once
-            await asyncio.wait({beginning})
+        await self._until_noted(self._beginning.get(turn))  # both may be known at once
         try:
             try:
                 await self._scans.scan(window)
@@ -157,8 +156,14 @@ class Rounds:
         finally:  # what goes when the turn ends must not stay for good
             self.roots.turn_over()
 
+    async def _until_noted(self, task: asyncio.Task[object] | None) -> None:
+        """Wait until the beginning or the end of a turn is noted, however that ends."""
+        if task:
+            await asyncio.wait({task})
+
     async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:
         """The files that going back to before a turn would write; None if there is no checkpoint of it."""
+        await self._until_noted(self._beginning.get(turn))
         await self._scans.scan(window)
         found: list[str] | None = None
         for folder in self.roots.opened(window):
@@ -188,6 +193,7 @@ class Rounds:
                 written.extend(folder.full_path(path) for path in outcome.written)
                 left.extend(map(sentence, filter(None, [*outcome.left, outcome.unseen])))
 
+        await self._until_noted(self._beginning.get(turn))
         await self.roots.events_noted()
         await self.roots.in_each(window, restore)
         return written, left
@@ -197,8 +203,7 @@ class Rounds:
 
         Files that the window excludes are left out.
         """
-        if task := self._ending.get(turn) or self._beginning.get(turn):
-            await asyncio.wait({task})
+        await self._until_noted(self._ending.get(turn) or self._beginning.get(turn))
         for folder in self.roots.opened(window):
             if (point := await folder.call(folder.checkpoints.begin_of, turn)) and not point.end:
                 await self._scans.scan(window)  # its last changes may not have been seen yet

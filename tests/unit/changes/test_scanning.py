@@ -16,6 +16,7 @@ from companion.changes import scanning
 from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder
 from companion.changes.saves import Saves
+from companion.changes.starting import RoundStarts
 from companion.ids import WindowId
 from companion.snapshots.git import GitCrashedError, GitError, GitStoppedError
 from companion.snapshots.objects import StoreObjects
@@ -116,18 +117,32 @@ async def test_what_an_agent_writes_before_its_turn_is_seen_belongs_to_that_turn
 
 
 @pytest.mark.parametrize("is_over", [False, True], ids=["runs", "is over"])
-async def test_what_a_turn_has_written_is_known_however_soon_that_is_asked(work: Work, *, is_over: bool):
+async def test_what_a_turn_has_written_is_known_however_soon_that_is_asked(
+    work: Work, monkeypatch: pytest.MonkeyPatch, *, is_over: bool
+):
     """A transcript may tell of the beginning of a turn, its calls and its end at once."""
     await work.begun()
-    sent = time.time_ns()
-    (work.path / "a.py").write_text("agent\n")
+    begin = RoundStarts.begin
+
+    async def slow(starts: RoundStarts, *args: Any, **more: Any) -> bool:
+        await asyncio.sleep(0.5)
+        return await begin(starts, *args, **more)
+
+    monkeypatch.setattr(RoundStarts, "begin", slow)
+    sent, path = time.time_ns(), work.path / "a.py"
+    path.write_text("agent\n")
     work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", sent)
     if is_over:
         work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
-    assert await work.rounds.turn_texts(WINDOW, "turn-1") == [(str(work.path / "a.py"), LINES, "agent\n")]
-    (work.path / "a.py").write_text("later\n")
+    texts, files = await asyncio.gather(
+        work.rounds.turn_texts(WINDOW, "turn-1"), work.rounds.turn_files(WINDOW, "turn-1")
+    )
+    assert (texts, files) == ([(str(path), LINES, "agent\n")], [str(path)])
     if is_over:
-        assert await work.rounds.turn_texts(WINDOW, "turn-1") == [(str(work.path / "a.py"), LINES, "agent\n")]
+        path.write_text("later\n")
+        assert await work.rounds.turn_texts(WINDOW, "turn-1") == texts
+    assert await work.rounds.restore_turn(WINDOW, "turn-1") == ([str(path)], [])
+    assert path.read_text() == LINES
 
 
 async def test_what_an_agent_writes_at_once_after_its_first_prompt_is_listed_as_its_own(work: Work):
