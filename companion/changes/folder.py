@@ -46,7 +46,7 @@ NAMED = 5
 QUIET = 60.0
 """Seconds without a change after which the next one begins another checkpoint, if no prompt says when."""
 
-COPYING = 0.1
+COPYING = 0.05
 """Seconds in which files of the baseline are copied before anything else that waits for the worker has its turn."""
 RESTING = 4.0
 """How many times as long nothing is copied then: copying takes up to two cores, and half of one all in all."""

@@ -29,6 +29,8 @@ GROWTH = 32 * 1024 * 1024
 """Bytes by which a store grows before it is worth the time to free some."""
 _AT_ONCE = 8 * 1024 * 1024
 _FILES_AT_ONCE = 1_000
+_SHORTEST = 0.01
+"""Seconds below which no further part is begun: to start git takes as long."""
 _MARK = "uncopied"
 _NOTE = "pruned"
 
@@ -111,9 +113,9 @@ class Copies:
         end = time.monotonic() + seconds
         self.stopped = ""
         try:
-            while self.left and time.monotonic() < end:
+            while self.left and (rest := end - time.monotonic()) > _SHORTEST:
                 self._check_space(_AT_ONCE)
-                self._copy_part(self._claims, seconds / 2)
+                self._copy_part(self._claims, rest / 2)
         except OSError as error:
             self.stopped = str(error)
             remove_unfinished(self._path)

@@ -13,7 +13,7 @@ import time
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -592,3 +592,21 @@ def test_attributes_that_are_a_pipe_or_a_device_are_not_opened(folder: Folder, m
     (folder.path / "sub/.gitattributes").symlink_to("/dev/zero")
     folder.scan()
     assert folder.listed()["sub/c.txt"] == "modified"
+
+
+def test_copies_that_are_made_between_other_work_take_no_longer_than_was_asked(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    """What comes after a first part has what that has left of the time, however little."""
+    now, asked = [0.0], list[float]()
+
+    def part(_: copies.Copies, paths: object, seconds: float) -> None:
+        asked.append(seconds)
+        now[0] += 1.75 * seconds  # to write takes a little less than to read
+
+    monkeypatch.setattr(copies, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(copies.Copies, "left", 1)
+    monkeypatch.setattr(copies.Copies, "_copy_part", part)
+    monkeypatch.setattr(copies, "_SHORTEST", 0.01)
+    folder.store.copies.more(0.2)
+    assert asked == [pytest.approx(0.1), pytest.approx(0.0125)]
