@@ -33,7 +33,7 @@ Background = Callable[[Coroutine[Any, Any, object]], object]
 
 
 Unsendable = Callable[["Session", Notification], object]
-"""Sharing of a notification that is no JSON."""
+"""Told of a notification that is no JSON."""
 
 
 class CliPeer(Protocol):

@@ -48,7 +48,7 @@ TOKEN = "x-claude-code-ide-authorization"  # noqa: S105 - a name
 MOST_CONNECTIONS = 32
 """Of one window. Each has a token, so it is a CLI of this user's."""
 SETTLING = 0.5
-"""Seconds after the list of the tools. Sharing of a selection before that, Claude Code 2.1.318 stays half connected: it
+"""Seconds after the list of the tools. Told of a selection before that, Claude Code 2.1.318 stays half connected: it
 proposes nothing to the editor (docs/protocols/claude-ide.md#connection)."""
 MOST_CALLS = 64
 """Calls of one connection that wait for an answer."""

@@ -154,7 +154,7 @@ def test_a_folder_that_nobody_may_read_has_not_been_deleted(folder: Folder):
 
 
 def test_what_is_in_a_closed_folder_is_not_gone(folder: Folder, monkeypatch: pytest.MonkeyPatch):
-    """As above for root, who may scan into each folder."""
+    """As above for root, who may look into each folder."""
     folder.write("inside/x.txt", "x\n")
     folder.round.begin()
     stated, inside = os.lstat, os.path.join(folder.path, "inside")

@@ -117,7 +117,7 @@ def test_opencode_is_known_by_its_name_and_gets_no_diffs(running: Running, conne
 def test_the_selection_is_told_after_the_tools_were_listed_and_not_before(
     running: Running, connect: Connect, path: str
 ):
-    """Sharing before, Claude Code stays half connected."""
+    """Told before, Claude Code stays half connected."""
     client = connect(running)
     select(running, path)
     assert client.ask("ping")["result"] == {}
