@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from .rows import ChangeRow
 from .state import GOES, Chosen, Lines
 from .undo import Choice
 
+NOTHING = "There is nothing to review."
 KEPT = 200
 """Reviewed files that a list keeps."""
 
@@ -93,16 +94,35 @@ class Decisions:
         reviews.answered = self.answered
         roots.turn_over = self._turn_over
 
-    def keep_file(self, window: WindowId, row: ChangeRow, command: float = 0.0) -> asyncio.Task[object] | None:
-        """Take what is written in a file over.
+    def keep_files(self, window: WindowId, rows: Collection[ChangeRow]) -> asyncio.Task[object] | None:
+        """Take what is written in some files over, as it was listed: nobody has seen what is found meanwhile.
 
-        What has the same `command`, a Unix time, is taken back together; 0 is for a decision of its own.
+        That is one decision.
         """
 
-        async def keep(folder: Folder, path: str) -> None:
-            await folder.call(folder.round.keep_file, path, row)
+        async def keep(folder: Folder, choose: Choice, left: Sequence[str]) -> None:
+            await folder.call(folder.keep, choose)
+            self._say_left(window, "Not kept", left, "")
 
-        return self._decide(window, row, "kept", keep, command)
+        return self._roots.background(self._decide_files(window, rows, "kept", keep))
+
+    def undo_files(self, window: WindowId, rows: Collection[ChangeRow]) -> asyncio.Task[object] | None:
+        """Write some files as they were, if they still are as they were listed, or do so when the turn ends.
+
+        That is one decision.
+        """
+        undone: list[int] = []
+
+        async def undo(folder: Folder, choose: Choice, left: Sequence[str]) -> None:
+            wanted = await folder.call(folder.chosen, choose) if self._roots.is_in_turn(folder) else ()
+            if not await self._puts_off(window, folder, dict.fromkeys(wanted, ())):
+                await self._undo_files(window, folder, choose, undone, left)
+
+        async def undo_each() -> None:
+            await self._decide_files(window, rows, "undone", undo)
+            self._offer_take_back(window, undone)
+
+        return self._roots.background(undo_each())
 
     async def keep_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
         """Take changes of a file over. Ends when that is done, or was refused and said."""
@@ -111,7 +131,7 @@ class Decisions:
             for key, lines in reversed(found):  # the lines below a change move with it
                 await self._tried(window, folder.call(folder.round.keep_change, path, key, lines))
 
-        await self._until(self._decide(window, row, "kept", keep, _command_of(found)))
+        await self._decide_changes(window, row, found, "kept", keep)
 
     async def undo_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
         """Undo changes of a file in the same way, or when the turn of an agent ends that runs in its folder."""
@@ -120,16 +140,7 @@ class Decisions:
             if not await self._puts_off(window, folder, {path: found}):
                 await self._undo_each(window, folder, path, found)
 
-        await self._until(self._decide(window, row, "undone", undo, _command_of(found)))
-
-    def undo_file(self, window: WindowId, row: ChangeRow, command: float = 0.0) -> asyncio.Task[object] | None:
-        """Write a file as it was, or do so when the turn ends: see `keep_file`."""
-
-        async def undo(folder: Folder, path: str) -> None:
-            if not await self._puts_off(window, folder, {path: ()}):
-                await self._undo(window, folder, path, row=row)
-
-        return self._decide(window, row, "undone", undo, command)
+        await self._decide_changes(window, row, found, "undone", undo)
 
     async def _puts_off(self, window: WindowId, folder: Folder, wanted: Mapping[str, Sequence[Chosen]]) -> bool:
         """Whether an undo waits for the end of the turn that runs in its folder, whose next edit builds on the lines.
@@ -184,7 +195,7 @@ class Decisions:
             return [each for each in waiting if all(path in whole and sees(path) for path in each.paths)]
 
         if whole:
-            await self._tried(window, self._undo_all(window, folder, choose, undone))
+            await self._tried(window, self._undo_files(window, folder, choose, undone))
         for path in found:
             await self._undo_going(window, folder, path)
         if found:
@@ -212,21 +223,12 @@ class Decisions:
             except OSError as error:
                 self._roots.editor.messenger.say(sentence(error), window)
 
-    async def _undo(
-        self,
-        window: WindowId,
-        folder: Folder,
-        path: str,
-        key: str = "",
-        lines: Lines = None,
-        row: ChangeRow | None = None,
-    ) -> None:
-        """Undo a file, if it still is as its row said, or a change of it."""
+    async def _undo(self, window: WindowId, folder: Folder, path: str, key: str, lines: Lines) -> None:
+        """Undo a change of a file."""
         if not self._roots.sees(window)(folder.full_path(path)):
             raise WriteRefusedError(f"{path} is excluded by the setting “context_exclude” of this window")
         await folder.call(folder.scan)
-        await folder.call(folder.round.wanted, path, row)
-        outcome = await folder.undo_file(window, path, key, lines)
+        outcome = await folder.undo_change(window, path, key, lines)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
 
     def _say_left(self, window: WindowId, what: str, left: Iterable[str], unseen: str) -> None:
@@ -237,17 +239,9 @@ class Decisions:
         if said:
             self._roots.editor.messenger.mention(" ".join(said), window)
 
-    def keep_all(self, window: WindowId) -> None:
-        """Take everything over that is listed, as it is listed: nobody has seen what is found meanwhile."""
-        rows, sees = self._roots.window(window).listing.by_path, self._roots.sees(window)
-
-        async def keep(folder: Folder) -> None:
-            await folder.call(folder.keep_all, folder.as_listed(rows, folder.below(sees)))
-
-        self._roots.background(self._decide_all(window, "kept", keep))
-
     def they_are_mine(self, window: WindowId) -> None:
-        """What git has changed in a window, and was asked about, the person has done."""
+        """What git has changed in a window, and was asked about, the person has done. That is one decision."""
+        command = time.time()
 
         async def take_over(folder: Folder) -> None:
             asked = list(folder.by_git)
@@ -255,30 +249,22 @@ class Decisions:
                 await folder.call(folder.saves.belongs_to_the_person, seen)
             folder.settle_git(asked)
 
-        self._roots.background(self._decide_all(window, "", take_over))
+        async def decide(folder: Folder) -> None:
+            await self._done(window, folder, take_over(folder), "", command=command)
 
-    def undo_all(self, window: WindowId) -> None:
-        """Write everything that is listed as it was, or do so when the turn ends."""
-        rows, sees = self._roots.window(window).listing.by_path, self._roots.sees(window)
-        undone: list[int] = []
+        async def decide_each() -> None:
+            await self._roots.events_noted()
+            await self._roots.in_each(window, decide)
 
-        async def undo(folder: Folder) -> None:
-            choose = folder.as_listed(rows, folder.below(sees))
-            wanted = await folder.call(folder.chosen, choose) if self._roots.is_in_turn(folder) else ()
-            if not await self._puts_off(window, folder, dict.fromkeys(wanted, ())):
-                await self._undo_all(window, folder, choose, undone)
+        self._roots.background(decide_each())
 
-        async def undo_each() -> None:
-            await self._decide_all(window, "undone", undo)
-            self._offer_take_back(window, undone)
-
-        self._roots.background(undo_each())
-
-    async def _undo_all(self, window: WindowId, folder: Folder, choose: Choice, undone: list[int]) -> None:
+    async def _undo_files(
+        self, window: WindowId, folder: Folder, choose: Choice, undone: list[int], left: Sequence[str] = ()
+    ) -> None:
         await folder.call(folder.scan)
         paths = [row.path for row in folder.rows]
-        outcome = await folder.undo_all(window, choose)
-        self._say_left(window, "Not undone", outcome.left, outcome.unseen)
+        outcome = await folder.undo_files(window, choose)
+        self._say_left(window, "Not undone", [*left, *outcome.left], outcome.unseen)
         undone.append(len({*paths} & {*outcome.written}))  # a renamed one is one file
 
     def _offer_take_back(self, window: WindowId, undone: Iterable[int]) -> None:
@@ -366,22 +352,46 @@ class Decisions:
         left = (sentence for each in outcomes for sentence in each.left)
         self._say_left(window, "Not brought back", left, next((each.unseen for each in outcomes if each.unseen), ""))
 
-    def _decide(
+    async def _decide_changes(
         self,
         window: WindowId,
         row: ChangeRow,
+        found: Sequence[Chosen],
         outcome: str,
         action: Callable[[Folder, str], Coroutine[Any, Any, object]],
-        command: float,
-    ) -> asyncio.Task[object] | None:
-        """Decide about a file, in the root and by the path that it has when it is its turn."""
+    ) -> None:
+        """Decide changes of a file, in the root and by the path that it has when it is its turn."""
         full = row.full_path
 
         async def decide(folder: Folder) -> None:
-            path = relative(full, folder.root)
-            await self._done(window, folder, action(folder, path), outcome, path, command)
+            work = action(folder, relative(full, folder.root))
+            await self._done(window, folder, work, outcome, [full], _command_of(found))
 
-        return self._roots.background(self._decide_at(window, lambda: self._roots.place_of(full, row.root), decide))
+        deciding = self._decide_at(window, lambda: self._roots.place_of(full, row.root), decide)
+        if task := self._roots.background(deciding):
+            await task
+
+    async def _decide_files(
+        self,
+        window: WindowId,
+        rows: Collection[ChangeRow],
+        outcome: str,
+        action: Callable[[Folder, Choice, Sequence[str]], Coroutine[Any, Any, object]],
+    ) -> None:
+        """Decide files as they were listed, in the roots in which they are when it is their turn.
+
+        `action` gets a folder, what chooses its files, and then has a sentence for each of them that isn't chosen.
+        """
+        listed, sees, command = {row.full_path: row for row in rows}, self._roots.sees(window), _command_of(rows)
+
+        async def decide(folder: Folder) -> None:
+            left: list[str] = []
+            work = action(folder, folder.as_listed(listed, folder.below(sees), left), left)
+            await self._done(window, folder, work, outcome, listed, command)
+
+        await self._roots.events_noted()
+        if not await self._roots.in_each(window, decide, [row.full_path for row in rows]):
+            self._roots.editor.messenger.mention(NOTHING, window)
 
     async def _decide_in(
         self, window: WindowId, root: str, outcome: str, action: Callable[[Folder], Coroutine[Any, Any, object]]
@@ -402,27 +412,10 @@ class Decisions:
         await self._roots.events_noted()
         async with self._roots.holding(find) as folder:
             if folder is None:
-                self._roots.editor.messenger.mention("There is nothing to review.", window)
+                self._roots.editor.messenger.mention(NOTHING, window)
                 return
             await decide(folder)
         self._roots.publish_all(folder)
-
-    async def _decide_all(
-        self, window: WindowId, outcome: str, action: Callable[[Folder], Coroutine[Any, Any, object]]
-    ) -> None:
-        """Decide something in each root of a window. That is one decision."""
-        command = time.time()
-
-        async def decide(folder: Folder) -> None:
-            await self._done(window, folder, action(folder), outcome, command=command)
-
-        await self._roots.events_noted()
-        await self._roots.in_each(window, decide)
-
-    @staticmethod
-    async def _until(task: asyncio.Task[object] | None) -> None:
-        if task:
-            await task
 
     async def _done(
         self,
@@ -430,10 +423,13 @@ class Decisions:
         folder: Folder,
         work: Coroutine[Any, Any, object],
         outcome: str,
-        path: str = "",
+        paths: Collection[str] | None = None,
         command: float = 0.0,
     ) -> None:
-        """Do something in a folder, and note the files of which nothing waits any more: that one, or all."""
+        """Do something in a folder, and note of which of these files nothing waits any more, or of which at all.
+
+        `paths` are absolute. What has the same `command`, a Unix time, is taken back together; 0 is for one of its own.
+        """
         known = self._roots.window(window)
         async with folder.deciding(window, command):
             before = {each.path: each for each in folder.rows}
@@ -442,7 +438,7 @@ class Decisions:
         left = {each.path for each in folder.rows}
         if outcome:
             mine = [each for each in before.values() if known.sees(each.full_path) and each.path not in left]
-            gone = [each for each in mine if path in ("", each.path)]
+            gone = [each for each in mine if paths is None or each.full_path in paths]
             known.done = [*known.done, *((each, outcome) for each in gone)][-KEPT:]
 
     async def _tried(self, window: WindowId, work: Coroutine[Any, Any, object]) -> None:
@@ -489,8 +485,8 @@ class Decisions:
         return Preview.of(found, [write.path for write in writes], left)
 
 
-def _command_of(found: Sequence[Chosen]) -> float:
-    """What is decided together of a file is one decision."""
+def _command_of(found: Sized) -> float:
+    """What is decided together is one decision."""
     return time.time() if len(found) > 1 else 0.0
 
 

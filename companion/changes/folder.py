@@ -29,6 +29,7 @@ from .checkpoints import Checkpoints
 from .hunks import Hunks, located
 from .journal import Intent, Journal
 from .moving import Moved
+from .places import is_in, relative
 from .round import Round, Seen, WrittenTurn
 from .rows import ChangeRow, is_as_listed
 from .saves import Overwritten, Saves
@@ -435,34 +436,46 @@ class Folder:
         point = self.checkpoints.begin_of(turn)
         return [self.full_path(each.path) for each in self.checkpoints.back_to(point)] if point else None
 
-    async def undo_file(self, window: WindowId, path: str, key: str, lines: Lines) -> WriteOutcome:
-        """Undo a file, or a change of it, or some lines of that, in the editor if the file is open there."""
+    async def undo_change(self, window: WindowId, path: str, key: str, lines: Lines) -> WriteOutcome:
+        """Undo a change of a file, or some lines of it, in the editor if the file is open there."""
 
         def plan(*, is_all: bool) -> _Plan:
-            return Intent("undo", self.undo.plan(path, key, lines, is_all=is_all), path, key, lines), []
+            return Intent("undo", self.undo.plan_change(path, key, lines, is_all=is_all), path, key, lines), []
 
         return await self._ask_and_write(window, plan, lambda: self.undo.protected(path, key, lines))
 
-    async def undo_all(self, window: WindowId, choose: Choice) -> WriteOutcome:
+    async def undo_files(self, window: WindowId, choose: Choice) -> WriteOutcome:
         """Undo the chosen ones of the files that wait."""
 
         def plan(*, is_all: bool) -> _Plan:
-            writes, refused = self.undo.plan_all(choose, is_all=is_all)
+            writes, refused = self.undo.plan(choose, is_all=is_all)
             return Intent("undo", writes), refused
 
         return await self._ask_and_write(window, plan, lambda: self.undo.protected(choose=choose))
 
-    def as_listed(self, rows: Mapping[str, ChangeRow], sees: Callable[[str], bool]) -> Choice:
-        """Chooses the files that a window sees and that still are as it has listed them: these rows, by full path."""
+    def as_listed(self, rows: Mapping[str, ChangeRow], sees: Callable[[str], bool], left: list[str]) -> Choice:
+        """Chooses the files that a window sees and that still are as it has listed them: these rows, by full path.
+
+        `left` gets a sentence for each of the others.
+        """
 
         def choose(found: Sequence[Difference]) -> Sequence[Difference]:
             saves = self.round.state.saves
-            known = [(each, row) for each in found if (row := rows.get(self.full_path(each.path)))]
-            known = [(each, row) for each, row in known if all(map(sees, each.paths))]
-            same = [each for each, row in known if is_as_listed(each, row, saves)]
-            if known and not same:
-                raise WriteRefusedError(f"what was listed of {os.path.basename(self.root)} has changed since")
-            return same
+            waiting = {self.full_path(each.path): each for each in found}
+            chosen: list[Difference] = []
+            for full, row in rows.items():
+                each, path = waiting.get(full), relative(full, self.root)
+                if not is_in(os.path.normcase(full), [self.root]):
+                    continue
+                if each is None:
+                    left.append(f"nothing of {path} waits for a review")
+                elif not all(map(sees, each.paths)):
+                    left.append(f"{path} is excluded by the setting “context_exclude” of this window")
+                elif not is_as_listed(each, row, saves):
+                    left.append(f"{path} has changed since")
+                else:
+                    chosen.append(each)
+            return chosen
 
         return choose
 
@@ -487,9 +500,9 @@ class Folder:
         """Write a file as the person would: it is nobody else's change then, and can be taken back."""
         return await self._carry_out(Intent("person", [write]))
 
-    def keep_all(self, choose: Choice) -> None:
+    def keep(self, choose: Choice) -> None:
         """Keep the chosen ones of the files that wait, on the worker thread."""
-        self.round.keep_all([path for each in choose(self.round.waiting()) for path in each.paths])
+        self.round.keep([path for each in choose(self.round.waiting()) for path in each.paths])
 
     def chosen(self, choose: Choice) -> list[str]:
         """The paths of the chosen ones of the files that wait, on the worker thread."""
@@ -584,11 +597,9 @@ class Folder:
             case "undo":
                 notes: Mapping[str, Sequence[str]] = {}
                 with contextlib.suppress(OSError):  # what was written is noted in any case
-                    notes = self.undo.notes(intent.path, intent.key, intent.lines, done)
+                    notes = self.undo.notes({write.path for write in done}, intent.key, intent.lines, done)
                 if intent.key:
                     self.undo.follow_going(intent.path, (intent.key, intent.lines), done)
-                else:
-                    self.round.stay({intent.path: ()})
                 failed = self.undo.finish(done, notes)
             case "person":
                 failed = self.undo.finish_as_person(done)

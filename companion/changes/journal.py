@@ -39,7 +39,7 @@ class Intent:
     kind: Literal["undo", "person", "back", "restore"]
     writes: Sequence[Write]
     path: str = ""
-    """Of an undo: the file, its change and the lines of that, if not everything is undone."""
+    """Of the undo of a change: its file, the change and the lines of that, if it isn't undone as a whole."""
     key: str = ""
     lines: Lines = None
     operation: float = 0.0

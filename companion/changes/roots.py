@@ -238,14 +238,25 @@ class Roots:
                     yield folder
                     return
 
-    async def in_each(self, window: WindowId, do: Callable[[Folder], Awaitable[T]]) -> list[T]:
-        """Do something in each folder of a window that has a baseline, one after the other, and show what is left."""
+    async def in_each(
+        self, window: WindowId, do: Callable[[Folder], Awaitable[T]], paths: Sequence[str] | None = None
+    ) -> list[T]:
+        """Do something in each folder of a window that has a baseline, one after the other, and show what is left.
+
+        With `paths`, which are absolute, only in those in which one of them is.
+        """
         results: list[T] = []
         done: set[str] = set()
+
+        def next_folder() -> Folder | None:
+            for folder in self.opened(window):
+                is_meant = paths is None or any(is_in(os.path.normcase(path), [folder.root]) for path in paths)
+                if folder.root not in done and is_meant:
+                    return folder
+            return None
+
         while True:
-            async with self.holding(
-                lambda: next((folder for folder in self.opened(window) if folder.root not in done), None)
-            ) as folder:
+            async with self.holding(next_folder) as folder:
                 if folder is None:
                     return results
                 done.add(folder.root)

@@ -28,7 +28,7 @@ from ..snapshots.store import DamagedError, Store
 from .hunks import Hunk, Hunks, Pieces, by_key, differences, followed, is_among
 from .lines import Weave
 from .recent import CLOCK, RecentScans, Sighting
-from .rows import ChangeRow, Rows, is_as_listed, is_comparable, is_text, known_lines
+from .rows import ChangeRow, Rows, is_comparable, is_text, known_lines
 from .state import (
     EMPTY,
     Checkpoint,
@@ -778,11 +778,6 @@ class Round:
         operation.window, operation.command = self.deciding, self.command
         return operation
 
-    def keep_file(self, path: str, row: ChangeRow | None = None) -> None:
-        """Take a file over into the baseline, if it still is as its row said."""
-        found = self.wanted(path, row)
-        self._keep({each: self.objects.entry(self.state.now, each) for each in found.paths}, found.paths)
-
     def keep_change(self, path: str, key: str, lines: Lines = None) -> None:
         """Take one change of a file over, or the part of it that some lines are."""
         found = self.wanted(path)
@@ -790,7 +785,7 @@ class Round:
         kept = weave.kept(key, lines) if weave else None
         is_all = weave is not None and kept is not None and kept.base == weave.disk
         if weave is None or kept is None or found.after is None or (is_all and found.renamed_from):
-            self.keep_file(path)
+            self.keep(found.paths)
             return
         mode = found.before.mode if found.before and not is_all else found.after.mode
         entry = Entry(mode, self.objects.write(kept.base))
@@ -819,7 +814,7 @@ class Round:
             self.state.know(found.path, origin=found.renamed_from, is_parted=False)
         return weave
 
-    def keep_all(self, paths: Collection[str]) -> None:
+    def keep(self, paths: Collection[str]) -> None:
         """Take all of these files over."""
         entries = self.objects.entries(self.state.now, list(paths))
         self._keep({path: entries.get(path) for path in paths}, paths)
@@ -925,16 +920,11 @@ class Round:
         self.save()
         self.prune()
 
-    def wanted(self, path: str, row: ChangeRow | None = None) -> Difference:
-        """How a file differs from the baseline.
-
-        Raises WriteRefusedError if it doesn't, or not as its row said, but for what the person has saved since.
-        """
+    def wanted(self, path: str) -> Difference:
+        """How a file differs from the baseline. Raises WriteRefusedError if it doesn't."""
         found = self.find(path)
         if found is None:
             raise WriteRefusedError(f"nothing of {path} waits for a review")
-        if row and not is_as_listed(found, row, self.state.saves):
-            raise WriteRefusedError(f"{path} has changed since")
         return found
 
 

@@ -117,8 +117,8 @@ class RoundUndo:
     def _state(self) -> RoundState:
         return self._round.state
 
-    def plan(self, path: str, key: str = "", lines: Lines = None, *, is_all: bool = False) -> list[Write]:
-        """What to write to undo a file, or one change of it. Raises WriteRefusedError.
+    def plan_change(self, path: str, key: str, lines: Lines = None, *, is_all: bool = False) -> list[Write]:
+        """What to write to undo one change of a file. Raises WriteRefusedError.
 
         Lines that the person has changed, too, stay, unless `is_all`.
         """
@@ -137,7 +137,7 @@ class RoundUndo:
             return [Write(path, found.before.mode, content, found.after, full_mode, base=known)]
         return [Write(path, found.after.mode, content, found.after, base=known, ops=undone.ops)]
 
-    def plan_all(self, choose: Choice = list, *, is_all: bool = False) -> tuple[list[Write], list[str]]:
+    def plan(self, choose: Choice = list, *, is_all: bool = False) -> tuple[list[Write], list[str]]:
         """What to write to undo the chosen ones of the files that wait, and a sentence on each that can't be undone."""
         writes: list[Write] = []
         refused: list[str] = []
@@ -299,13 +299,13 @@ class RoundUndo:
                 files.set_mode(self._round.root, write.path, write.mode, write.full_mode)
 
     def notes(
-        self, path: str = "", key: str = "", lines: Lines = None, writes: Sequence[Write] = ()
+        self, paths: Collection[str], key: str = "", lines: Lines = None, writes: Sequence[Write] = ()
     ) -> dict[str, list[str]]:
-        """For each file that is going to be undone, or for one of them, the lines for the agents that changed it.
+        """For each file that is undone, as a whole or one change of it, the lines for the agents that changed it.
 
         `writes` are what was written, of which some may leave lines of the person.
         """
-        found = [each for each in self._round.waiting() if path in ("", *each.paths)]
+        found = [each for each in self._round.waiting() if not set(paths).isdisjoint(each.paths)]
         rows = self._round.rows_of(found[:MAX_NOTES])
         contents = self._round.contents_of(found[:MAX_NOTES])
         told = {row.path: undone_notes(row, contents.get(row.path), key, lines) for row in rows if row.agents}

@@ -98,7 +98,6 @@ class Adapter:
             self.focus,
             self.following,
             self.status_bar,
-            self._post,
             self.ask_later,
             self.on_another_thread,
             self.loaded,

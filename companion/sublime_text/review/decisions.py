@@ -31,23 +31,20 @@ CHANGED = "{} has changed meanwhile: look at it again."
 def decide(
     ask: AskLater,
     window: sublime.Window,
-    row: ChangeRow,
+    rows: Collection[ChangeRow],
     what: Decision,
     found: Sequence[Chosen] | None,
     done: Callable[[], object],
-    command: float = 0.0,
 ) -> None:
-    """Keep or undo some changes of a file, or with None all of it. `done` is called when that is over in any way.
-
-    Files that have the same `command`, a Unix time, are one decision.
-    """
+    """Keep or undo some files, or of the only one these changes. `done` is called when that is over in any way."""
     number = WindowId(window.id())
 
     async def decision(companion: Companion) -> None:
         decisions = companion.decisions
         if found is not None:
+            [row] = rows
             await (decisions.keep_changes if what == "keep" else decisions.undo_changes)(number, row, found)
-        elif task := (decisions.keep_file if what == "keep" else decisions.undo_file)(number, row, command):
+        elif task := (decisions.keep_files if what == "keep" else decisions.undo_files)(number, rows):
             await task
 
     def failed(why: str) -> None:
@@ -76,8 +73,8 @@ class _UnderWay:
     is_sent: bool = False
     """The companion has not answered yet."""
     is_whole: bool = False
-    then: tuple[ListedFile, Body | None, Decision, float] | None = None
-    """What is decided of the whole file after that, with what was seen of it, and by which command."""
+    then: tuple[ListedFile, Body | None, Decision] | None = None
+    """What is decided of the whole file after that, with what was seen of it."""
 
     @property
     def changes(self) -> set[int]:
@@ -133,31 +130,36 @@ class ReviewDecisions:
             self._send(file.key, entry)
         return len(decided) == len(found) or self._refused(file)
 
-    def decide_file(self, file: ListedFile, seen: Body | None, what: Decision, command: float = 0.0) -> bool:
-        """Keep or undo a file as the person has seen it: with this body, or with None only its line.
+    def decide_files(self, files: Sequence[tuple[ListedFile, Body | None]], what: Decision) -> bool:
+        """Keep or undo some files as the person has seen them: with this body, or with None only the line of one.
 
-        Those that have the same `command`, a Unix time, are one decision.
-        Returns whether that is what waits. If not, that is said.
+        Returns whether one of them is what waits. Of those that aren't, that is said.
         """
-        row = self._feed.rows.get(file.key)
-        if row is None or self.is_whole(file.key):
-            return self._refused(file, is_decided=row is not None)
-        known = self._of.get(file.key)
-        if known and (known.is_sent or known.sent or known.waiting):
-            known.then = file, seen, what, command  # decisions are made in their order
-            return True
-        # The row comes first, then what is shown of it: see `ReviewFeed.look`.
-        is_shown = seen is None or (
-            seen is self._feed.bodies.get(file.key) and self._feed.is_current(file.key, row.version)
-        )
-        if row.version != file.version or not is_shown:
-            return self._refused(file)
-        self._send_file(row, file.key, what, command)
-        return True
+        rows: dict[FileKey, ChangeRow] = {}
+        waits = False
+        for file, seen in files:
+            row, entry = self._feed.rows.get(file.key), self._of.get(file.key)
+            # The row comes first, then what is shown of it: see `ReviewFeed.look`.
+            is_shown = seen is None or (
+                seen is self._feed.bodies.get(file.key) and self._feed.is_current(file.key, file.version)
+            )
+            if row is None or self.is_whole(file.key):
+                self._refused(file, is_decided=row is not None)
+            elif entry and (entry.is_sent or entry.sent or entry.waiting):
+                entry.then = file, seen, what  # decisions are made in their order
+                waits = True
+            elif row.version == file.version and is_shown:
+                rows[file.key] = row
+            else:
+                self._refused(file)
+        self._send_files(rows, what)
+        return waits or bool(rows)
 
-    def _send_file(self, row: ChangeRow, key: FileKey, what: Decision, command: float) -> None:
-        entry = self._of[key] = _UnderWay(self._feed.bodies.get(key, NOTHING), is_sent=True, is_whole=True)
-        self._feed.decide(row, what, None, lambda: self._done(key, entry), command)
+    def _send_files(self, rows: Mapping[FileKey, ChangeRow], what: Decision) -> None:
+        if rows:
+            entries = {key: _UnderWay(self._feed.bodies.get(key, NOTHING), is_sent=True, is_whole=True) for key in rows}
+            self._of |= entries
+            self._feed.decide([*rows.values()], what, None, lambda: self._done(entries))
 
     def look(self) -> None:
         """What waits, or a body, is another one now."""
@@ -179,9 +181,9 @@ class ReviewDecisions:
         if row is None or not entry.waiting:
             del self._of[key]
             if row and entry.then:
-                file, seen, what, command = entry.then
+                file, seen, what = entry.then
                 if seen is None or _is_part(entry.body, seen):
-                    self._send_file(row, key, what, command)
+                    self._send_files({key: row}, what)
                 else:
                     self._refused(file)
             return
@@ -191,14 +193,16 @@ class ReviewDecisions:
         entry.is_sent = True
         chosen = sorted({each.change: each.lines for each in entry.sent}.items())
         found = [(entry.body.changes[change][4], lines) for change, lines in chosen]
-        self._feed.decide(row, what, found, lambda: self._done(key, entry))
+        self._feed.decide([row], what, found, lambda: self._done({key: entry}))
 
-    def _done(self, key: FileKey, entry: _UnderWay) -> None:
+    def _done(self, entries: Mapping[FileKey, _UnderWay]) -> None:
         """The companion has done it, or has said why not. What waits now is known here, and goes on with a body."""
-        entry.is_sent = False
+        for entry in entries.values():
+            entry.is_sent = False
         self._feed.look()
-        if entry.is_whole and self._of.get(key) is entry:
-            del self._of[key]
+        for key, entry in entries.items():
+            if entry.is_whole and self._of.get(key) is entry:
+                del self._of[key]
         self._feed.changed()
 
     def _follow(self, path: str, entry: _UnderWay, body: Body) -> None:

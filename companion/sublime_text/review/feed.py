@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -210,14 +210,13 @@ class ReviewFeed:
 
     def decide(
         self,
-        row: ChangeRow,
+        rows: Collection[ChangeRow],
         what: Decision,
         found: Sequence[Chosen] | None,
         done: Callable[[], object],
-        command: float = 0.0,
     ) -> None:
-        """Keep or undo some changes of a file, or with None all of it: see `decisions.decide`."""
-        decide(self._ask, self.window, row, what, found, done, command)
+        """Keep or undo some files, or of the only one these changes: see `decisions.decide`."""
+        decide(self._ask, self.window, rows, what, found, done)
 
     def _read_proposal(self, file: ListedFile, diff: DiffView) -> None:
         old, new = diff.review.original, diff.text() or ""

@@ -628,7 +628,7 @@ class ReviewTab:
             return
         is_some = block.file.kind == "created" and not all(region.empty() for region in self.view.sel())
         if is_file or line == 0 or not (block.file.has_parts or is_some) or block.body is None:
-            if self._decisions.decide_file(block.file, block.body, what):
+            if self._decisions.decide_files([(block.file, block.body)], what):
                 self._after("file")
         elif found := self._chosen(block):
             if self._decisions.decide(block.file, block.body, what, found):
@@ -676,9 +676,8 @@ class ReviewTab:
         elif len(written) < len(files) and what == "undo":
             self._say(ONE_BY_ONE)
         shown = {block.key: block.body for block in self._blocks}
-        command = time.time()
-        decided = [self._decisions.decide_file(file, shown.get(file.key), what, command) for file in written]
-        if any(decided) or (files and not written and what == "keep"):
+        is_decided = self._decisions.decide_files([(file, shown.get(file.key)) for file in written], what)
+        if is_decided or (files and not written and what == "keep"):
             self._after("file")
 
     def _decide_proposal(self, block: Block, line: int, what: Decision, *, is_file: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import astuple
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -163,17 +163,16 @@ class SinceFeed(ReviewFeed):
 
     def decide(
         self,
-        row: ChangeRow,
+        rows: Collection[ChangeRow],
         what: Decision,
         found: Sequence[Chosen] | None,
         done: Callable[[], object],
-        command: float = 0.0,
     ) -> None:
-        """Undo changes of a file: what differs then is known when it is `done`. Nothing waits to be kept."""
+        """Undo one file, or changes of it: what differs then is known when it is `done`. Nothing waits to be kept."""
         if what == "keep":
             done()
             return
-        number, point = WindowId(self.window.id()), self.point
+        [row], number, point = rows, WindowId(self.window.id()), self.point
 
         def answer(listing: SinceListing) -> None:
             self._take(listing)

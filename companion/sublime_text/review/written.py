@@ -41,7 +41,6 @@ from .written_view import ReferenceDocuments, WrittenView
 
 if TYPE_CHECKING:
     from ...changes.state import Chosen
-    from ...companion import Companion
 
 IN_STATUS = 50
 """Files in the status report."""
@@ -220,10 +219,7 @@ def _withdraw(view: sublime.View, shown: str) -> None:
 
 
 class WrittenChanges:
-    """What waits in each window, and the marks in its views. Used on the UI thread, but for `ChangeViews`.
-
-    `tell` calls something on the companion thread.
-    """
+    """What waits in each window, and the marks in its views. Used on the UI thread, but for `ChangeViews`."""
 
     def __init__(
         self,
@@ -231,7 +227,6 @@ class WrittenChanges:
         focus: Focus,
         following: Following,
         status_bar: StatusBar,
-        tell: Callable[[Callable[[Companion], object]], None],
         ask: AskLater,
         off_thread: OffThread,
         loaded: LoadedTexts,
@@ -247,7 +242,6 @@ class WrittenChanges:
         self._focus = focus
         self._following = following
         self._status_bar = status_bar
-        self._tell = tell
         self._ask = ask
         self._off_thread = off_thread
         self._loaded = loaded
@@ -568,7 +562,7 @@ class WrittenChanges:
         elif not marked.is_current:
             say(window, STALE)
             return False
-        decide(self._ask, window, marked.row, what, found, done)
+        decide(self._ask, window, [marked.row], what, found, done)
         return True
 
     def decide_file(self, window: sublime.Window, row: ChangeRow, what: Decision) -> None:
@@ -580,15 +574,15 @@ class WrittenChanges:
             say(window, BELOW if view.is_dirty() else STALE)
             return
         onward = Onward.of_file(view, what) if view and is_here else None
-        decide(self._ask, window, row, what, None, lambda: self._decided(window, onward) if onward else None)
+        decide(self._ask, window, [row], what, None, lambda: self._decided(window, onward) if onward else None)
 
     def decide_all(self, window: sublime.Window, what: Decision) -> None:
         """Keep or undo everything."""
-        listing, number = self.listings.of(window), WindowId(window.id())
-        if not listing.rows:
-            say(window, self.listings.of(window).unsure or NOTHING)
-            return
-        self._tell(lambda each: (each.decisions.keep_all if what == "keep" else each.decisions.undo_all)(number))
+        listing = self.listings.of(window)
+        if listing.rows:
+            decide(self._ask, window, listing.rows, what, None, lambda: None)
+        else:
+            say(window, listing.unsure or NOTHING)
 
     def go(self, window: sublime.Window, view: sublime.View | None, step: Literal[1, -1] = 1) -> bool:
         """Go to the next change from a view: in its file, then in the next file. Returns whether one can be opened."""

@@ -83,15 +83,26 @@ class Folder:
 
     def undo(self, path: str, key: str = "", lines: tuple[int, int] | None = None) -> list[str]:
         """Undo a file or a change on the disk."""
-        return self.apply(self.undoing.plan(path, key, lines))
+        return self.apply(self.undoing.plan_change(path, key, lines) if key else self.plan(path))
+
+    def plan(self, path: str, *, is_all: bool = False) -> list[Write]:
+        """What to write to undo a file."""
+        writes, refused = self.undoing.plan(lambda found: [each for each in found if path in each.paths], is_all=is_all)
+        if refused:
+            raise WriteRefusedError(refused[0])
+        return writes
+
+    def keep(self, path: str) -> None:
+        """Keep a file."""
+        self.round.keep(self.round.wanted(path).paths)
 
     def keep_all(self) -> None:
         """Keep everything."""
-        self.round.keep_all([path for each in self.round.waiting() for path in each.paths])
+        self.round.keep([path for each in self.round.waiting() for path in each.paths])
 
     def undo_all(self) -> list[str]:
         """Undo everything. Returns what could not be undone."""
-        writes, refused = self.undoing.plan_all()
+        writes, refused = self.undoing.plan()
         done: list[Write] = []
         for write in writes:
             try:

@@ -52,7 +52,7 @@ async def main(base: Path, what: str, step: int) -> None:
         if what not in SINCE:
             killed_at(step)
         if what == "undo":
-            work.decisions.undo_all(WINDOW)
+            work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
         elif what == "redo":
             work.decisions.take_back(WINDOW)
         elif what in SINCE:

@@ -82,7 +82,7 @@ def test_saves_between_which_an_agent_has_written_stay_apart(folder: Folder):
 def test_a_keep_is_taken_back_with_all_saves_since_though_they_are_one(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
     folder.scan()
-    folder.round.keep_file("a.py")
+    folder.keep("a.py")
     saved_often(folder, "a.py")
     assert len(folder.round.state.saves) < 3
     folder.redo()

@@ -128,7 +128,7 @@ def test_what_nobody_has_is_listed_and_has_no_undo(folder: Folder):
         assert folder.read("a.txt") == b"agent\n"
         assert folder.store.copies.more(60) == 0
         folder.reopen()
-    folder.round.keep_file("a.txt")
+    folder.keep("a.txt")
     assert folder.listed() == {}
 
 
@@ -202,7 +202,7 @@ def test_a_damaged_copy_is_not_written(folder: Folder):
     folder.write("a.txt", "agent\n")
     folder.scan()
     journal = Journal(folder.round, folder.undoing)
-    journal.begin(Intent("undo", folder.undoing.plan_all()[0]))
+    journal.begin(Intent("undo", folder.undoing.plan()[0]))
     # The editor is killed here: one damaged copy keeps nothing else from being finished.
     pending = journal.pending()
     assert pending
@@ -240,7 +240,7 @@ def test_a_change_of_the_rules_in_the_repository_is_a_row_and_hides_nothing(fold
     assert folder.listed() == {".git/info/exclude": "rules", "a.txt": "modified", "new.txt": "created"}
     (refused,) = folder.undo_all()
     assert ".git/info/exclude" in refused
-    folder.round.keep_file(".git/info/exclude")
+    folder.keep(".git/info/exclude")
     assert folder.listed() == {}
 
 

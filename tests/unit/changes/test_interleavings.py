@@ -226,7 +226,7 @@ class Interleavings(RuleBasedStateMachine):
     def the_editor_is_killed_in_an_undo(self, writes: int) -> None:
         """Some files are written and nobody has noted it: the rest waits as before."""
         self.folder.scan()
-        planned, refused = self.folder.undoing.plan_all()
+        planned, refused = self.folder.undoing.plan()
         assert refused == []
         for write in planned[:writes]:
             self.folder.undoing.write(write)
@@ -281,7 +281,7 @@ class Interleavings(RuleBasedStateMachine):
         self.folder.scan()
         found = self.folder.round.find(name)
         if found:
-            self.folder.round.keep_file(name)
+            self.folder.keep(name)
             self.kept(found.paths)
 
     @rule(name=names)

@@ -50,7 +50,7 @@ async def prepare(base: Path, what: str) -> tuple[object, object]:
         await work.until(lambda: len(work.rows) == 5)
         after = tree(project)
         if what == "redo":
-            work.decisions.undo_all(WINDOW)
+            work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
             await work.until(lambda: not work.rows)
             return after, before
     return before, after
@@ -213,7 +213,7 @@ def decide(folder: Driven, what: str, number: int) -> None:
     """Undo everything or go back to the checkpoint, with the journal."""
     journal = Journal(folder.round, folder.undoing)
     if what == "undo":
-        intent = Intent("undo", folder.undoing.plan_all()[0])
+        intent = Intent("undo", folder.undoing.plan()[0])
     else:
         writes, entries, _ = folder.checkpoints.plan(number)
         intent = Intent("restore", writes, point=number, base=entries)
@@ -301,7 +301,7 @@ def test_nothing_is_written_that_could_not_be_noted_before(tmp_path: Path, monke
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(WriteRefusedError, match="No space left"):
-        journal.begin(Intent("undo", folder.undoing.plan("a.txt")))
+        journal.begin(Intent("undo", folder.plan("a.txt")))
 
 
 @pytest.mark.parametrize("blocked", ["old place", "new place"])
@@ -314,7 +314,7 @@ def test_a_rename_is_undone_whole_or_not_at_all(tmp_path: Path, blocked: str, mo
     (folder.path / "old" / "a.txt").rename(folder.path / "new" / "b.txt")
     folder.write("other.txt", "agent\n")
     folder.scan()
-    writes, _ = folder.undoing.plan_all()
+    writes, _ = folder.undoing.plan()
     if blocked == "old place":
         (folder.path / "old").write_text("a file in its place\n") if not (folder.path / "old").exists() else None
         (folder.path / "old" / "a.txt").mkdir()
@@ -342,7 +342,7 @@ def test_a_rename_whose_undo_was_interrupted_is_undone_whole_or_not_at_all(tmp_p
     (folder.path / "a.txt").rename(folder.path / "b.txt")
     folder.write("other.txt", "agent\n")
     folder.scan()
-    intent = Intent("undo", folder.undoing.plan_all()[0])
+    intent = Intent("undo", folder.undoing.plan()[0])
     (folder.path / "a.txt").write_text("mine\n")
     done, rest, left = Journal(folder.round, folder.undoing).sorted_out(intent)
     assert (done, [write.path for write in rest], left) == ([], ["other.txt"], ["a.txt has changed since"])
@@ -393,7 +393,7 @@ def set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Driven:
 
 def test_an_undo_is_finished_though_the_clock_was_put_back_before_it(set_back: Driven):
     folder = set_back
-    Journal(folder.round, folder.undoing).begin(Intent("undo", folder.undoing.plan("b.txt")))
+    Journal(folder.round, folder.undoing).begin(Intent("undo", folder.plan("b.txt")))
     folder.reopen()
     pending = Journal(folder.round, folder.undoing).pending()
     assert pending
@@ -417,7 +417,7 @@ def test_writing_stops_when_the_folder_is_let_go_and_the_rest_stays_noted(tmp_pa
     for number in range(5):
         folder.write(f"{number}.txt", "agent\n")
     folder.scan()
-    writes, _ = folder.undoing.plan_all()
+    writes, _ = folder.undoing.plan()
     journal, asked = Journal(folder.round, folder.undoing), iter([False, False, True])
     journal.begin(Intent("undo", writes))
     with pytest.raises(StoppedError):
@@ -436,7 +436,7 @@ def test_a_part_of_a_file_is_noted_with_its_text(tmp_path: Path):
     folder.round.begin()
     folder.write("a.txt", LINES.replace("line 3\n", "agent\n").replace("line 20\n", "agent\n"))
     folder.scan()
-    writes = folder.undoing.plan("a.txt", folder.keys("a.txt")[0])
+    writes = folder.undoing.plan_change("a.txt", folder.keys("a.txt")[0])
     journal = Journal(folder.round, folder.undoing)
     journal.begin(Intent("undo", writes))
     pending = journal.pending()

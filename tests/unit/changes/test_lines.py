@@ -61,7 +61,7 @@ def test_a_line_that_both_have_changed_makes_no_other_edit_the_agents(folder: Fo
     )
     folder.redo()
     assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
-    writes, _ = folder.undoing.plan_all(is_all=True)
+    writes, _ = folder.undoing.plan(is_all=True)
     assert folder.apply(writes) == []
     assert folder.read("a.py").decode() == LINES.replace("line 25\n", "far\n")
 
@@ -84,7 +84,7 @@ def test_a_created_file_with_lines_of_the_person_is_not_deleted(folder: Folder):
     assert folder.undo("new.py") == []
     assert folder.read("new.py") == b"mine\n"
     folder.redo()
-    assert folder.apply(folder.undoing.plan("new.py", is_all=True)) == []
+    assert folder.apply(folder.plan("new.py", is_all=True)) == []
     assert not (folder.path / "new.py").exists()
     assert set(folder.listed()) == {"a.py"}
     folder.redo()
@@ -167,7 +167,7 @@ async def test_it_is_asked_once_before_lines_of_both_are_undone(work: Work, says
     work.editor.says_yes = says_yes
     await work.begun()
     path = await of_both(work)
-    work.decisions.undo_all(WINDOW)
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
     assert len(work.editor.confirmed) == 1
     assert "agent and me" in work.editor.confirmed[0]
@@ -185,8 +185,8 @@ async def test_nothing_is_undone_if_the_question_about_lines_of_both_is_closed(w
     await work.until(lambda: not work.rounds.roots.is_in_turn(folder))
     row = work.rows["a.py"]
     for undo in (
-        lambda: work.decisions.undo_all(WINDOW),
-        lambda: work.decisions.undo_file(WINDOW, row),
+        lambda: work.decisions.undo_files(WINDOW, work.rows_of(WINDOW)),
+        lambda: work.decisions.undo_files(WINDOW, [row]),
         lambda: work.decisions.restore(WINDOW, row.root, folder.round.state.checkpoints[0].number),
     ):
         asked, work.editor.said = len(work.editor.confirmed), []
@@ -402,10 +402,10 @@ def test_an_agent_is_not_told_that_a_file_was_deleted_which_has_lines_of_the_per
     folder.write("new.py", "agent\nagain\n")
     folder.scan()
     folder.edit("new.py", "agent\nagain\n", "agent\nmine\nagain\n")
-    writes = folder.undoing.plan("new.py")
+    writes = folder.plan("new.py")
     for write in writes:
         folder.undoing.write(write)
-    notes = folder.undoing.notes("new.py", writes=writes)
+    notes = folder.undoing.notes(["new.py"], writes=writes)
     assert notes == {"new.py": ["new.py, line 1: “agent” was undone", "new.py, line 3: “again” was undone"]}
 
 
@@ -511,7 +511,7 @@ def test_a_save_in_a_file_in_the_place_of_a_folder_leaves_its_files_listed(tmp_p
     folder.write("d", "agent\n")
     folder.scan()
     folder.edit("d", "agent\n", "agent\nmine\n")
-    folder.round.keep_file("d/b.py")
+    folder.keep("d/b.py")
     folder.reopen()
     folder.scan()
     assert folder.listed() == {"d": "created", "d/a.py": "deleted"}
@@ -528,9 +528,9 @@ def test_a_file_that_is_kept_in_the_place_of_another_one_leaves_that_listed(fold
     (folder.path / "a.py").unlink()
     folder.write("a.py/b.py", "agent\n")
     folder.scan()
-    folder.round.keep_file("a.py/b.py")
+    folder.keep("a.py/b.py")
     assert folder.listed() == {"a.py": "deleted"}
-    folder.round.keep_file("a.py")
+    folder.keep("a.py")
     assert folder.listed() == {}
     folder.write("a.py/b.py", "agent again\n")
     folder.scan()

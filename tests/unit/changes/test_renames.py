@@ -138,8 +138,8 @@ def test_a_change_of_a_file_that_two_looks_have_found_to_be_renamed_is_decided_a
 
 def test_the_agent_is_told_of_the_change_that_was_undone_in_a_renamed_file(moved: Folder):
     [_, gone, _] = three_changes(moved)
-    assert moved.undoing.notes("b.py", gone) == {"b.py": ["b.py, line 9: the removal of “line 9” was undone"]}
-    assert moved.undoing.notes("b.py") == {"b.py": ["b.py: the file was renamed back to a.py"]}
+    assert moved.undoing.notes(["b.py"], gone) == {"b.py": ["b.py, line 9: the removal of “line 9” was undone"]}
+    assert moved.undoing.notes(["b.py"]) == {"b.py": ["b.py: the file was renamed back to a.py"]}
 
 
 def test_a_renamed_file_is_not_undone_alone_while_an_agents_other_one_is_at_its_old_path(moved: Folder):
@@ -150,7 +150,7 @@ def test_a_renamed_file_is_not_undone_alone_while_an_agents_other_one_is_at_its_
     why = r"b\.py was a\.py before: undo a\.py first"
     with pytest.raises(WriteRefusedError, match=why):
         moved.undo("b.py")
-    writes, refused = moved.undoing.plan_all(lambda found: [each for each in found if each.path == "b.py"])
+    writes, refused = moved.undoing.plan(lambda found: [each for each in found if each.path == "b.py"])
     assert (writes, len(refused)) == ([], 1)
     assert (moved.read("a.py"), moved.read("b.py")) == (b"other\n", AGENTS.encode())
     assert moved.undo("a.py") == []
@@ -211,7 +211,7 @@ def test_a_renamed_file_has_its_text_back_after_the_other_file_at_its_old_path_w
     """It was deleted, with a line that the person had saved in it."""
     moved.edit("b.py", AGENTS, mine := f"{AGENTS}mine\n")
     replaced(moved)
-    moved.round.keep_file("a.py")
+    moved.keep("a.py")
     moved.reopen()
     assert moved.listed() == {"b.py": "modified"}
     assert moved.undo("b.py") == []
@@ -223,7 +223,7 @@ def test_a_renamed_file_has_its_text_back_after_the_other_file_at_its_old_path_w
 def test_a_keep_of_the_other_file_at_the_old_path_of_a_renamed_one_can_be_taken_back(moved: Folder):
     replaced(moved)
     rows = moved.round.rows()
-    moved.round.keep_file("a.py")
+    moved.keep("a.py")
     moved.reopen()
     moved.redo()
     moved.reopen()
@@ -247,7 +247,7 @@ def test_a_line_that_the_person_has_saved_in_a_renamed_file_stays_if_its_old_pat
     replaced(moved)
     moved.edit("b.py", AGENTS, AGENTS.replace("line 9\n", "line 9\nmine\n"))
     moved.scan()
-    moved.round.keep_file("a.py")
+    moved.keep("a.py")
     assert moved.undo_all() == []
     assert moved.read("b.py").decode() == LINES.replace("line 9\n", "line 9\nmine\n")
 
@@ -331,7 +331,7 @@ def test_another_file_that_moves_on_from_the_old_path_of_a_renamed_one_is_new(mo
 
 def test_a_keep_of_a_renamed_file_is_taken_back_with_what_the_person_has_saved_since(moved: Folder):
     """It was undone afterwards, and nobody was asked."""
-    moved.round.keep_file("b.py")
+    moved.keep("b.py")
     moved.edit("b.py", AGENTS, AGENTS.replace("line 9\n", "line 9\nmine\n"))
     moved.redo()
     moved.reopen()
@@ -346,7 +346,7 @@ def test_a_keep_of_a_new_file_is_taken_back_with_what_the_person_has_saved_since
     folder.round.begin()
     folder.write("new.py", "agent\n" * 5)
     folder.scan()
-    folder.round.keep_file("new.py")
+    folder.keep("new.py")
     (folder.path / "new.py").rename(folder.path / "newer.py")
     folder.scan()
     folder.edit("newer.py", "agent\n" * 5, "mine\n" + "agent\n" * 5)
@@ -415,7 +415,7 @@ def test_a_file_that_was_renamed_and_replaced_before_a_look_has_its_text_back_af
     at_once: Folder,
 ):
     at_once.scan()
-    at_once.round.keep_file("a.py")
+    at_once.keep("a.py")
     assert at_once.undo_all() == []
     assert (at_once.read("a.py"), at_once.read("b.py").decode()) == (b"other\n", LINES)
 
@@ -556,7 +556,7 @@ def test_an_undo_of_swapped_names_leaves_nothing_behind_for_later_saves(tmp_path
 def test_no_keep_is_taken_back_after_the_person_has_put_a_file_at_the_old_path_of_a_renamed_one(tmp_path: Path):
     """The text of the renamed one was nowhere then."""
     folder = two_renamed(tmp_path, ("b.py", "c.py"), ("a.py", "b.py"))
-    folder.round.keep_file("a.py")
+    folder.keep("a.py")
     folder.save("a.py", "mine\n")
     with pytest.raises(WriteRefusedError, match=r"a\.py has changed since"):
         folder.undoing.plan_back()
@@ -577,7 +577,7 @@ def test_a_file_that_an_agent_moves_to_where_another_one_was_keeps_the_line_of_b
 
 def test_a_keep_of_a_file_that_an_agent_has_renamed_again_since_can_be_taken_back(moved: Folder):
     """It was listed as a new one, and the undo deleted it with its text."""
-    moved.round.keep_file("b.py")
+    moved.keep("b.py")
     replaced(moved)
     (moved.path / "b.py").rename(moved.path / "c.py")
     moved.scan()
@@ -594,8 +594,8 @@ def test_a_line_that_was_saved_where_another_file_had_been_stays_once_that_is_de
     """It was the agent's then, and undone unasked."""
     folder = two_renamed(tmp_path, ("a.py", "c.py"), ("b.py", "a.py"))
     folder.edit("a.py", OTHERS, OTHERS.replace("other 9\n", "other 9\nmine\n"))
-    folder.round.keep_file("c.py")
-    folder.round.keep_file("b.py")
+    folder.keep("c.py")
+    folder.keep("b.py")
     folder.reopen()
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == OTHERS.replace("other 9\n", "other 9\nmine\n")
@@ -647,7 +647,7 @@ def test_a_new_file_that_is_moved_to_where_a_deleted_one_was_takes_nothing_along
 
 def test_no_keep_is_taken_back_after_the_baseline_of_its_renamed_file_has_gone(tmp_path: Path):
     folder = two_renamed(tmp_path, ("a.py", "c.py"), ("b.py", "a.py"))
-    folder.round.keep_file("c.py")
+    folder.keep("c.py")
     folder.edit("c.py", LINES, f"{LINES}mine\n")
     folder.save("b.py", "mine\n")
     folder.reopen()
@@ -722,7 +722,7 @@ def test_a_renamed_file_is_one_again_after_a_restore(tmp_path: Path):
     """A keep between had made it a file of its own."""
     folder = two_renamed(tmp_path, ("a.py", "c.py"))
     number = folder.checkpoints.add(AGENT, "the next prompt")
-    folder.round.keep_file("c.py")
+    folder.keep("c.py")
     folder.edit("c.py", LINES, f"{LINES}mine\n")
     (folder.path / "c.py").rename(folder.path / "d.py")
     folder.scan()
@@ -832,7 +832,7 @@ def test_a_restore_loses_no_file_where_another_one_was_at_the_checkpoint(tmp_pat
     number = folder.checkpoints.add(AGENT, "a prompt")
     (folder.path / "a.py").rename(folder.path / "c.py")
     folder.scan()
-    folder.round.keep_file("c.py")
+    folder.keep("c.py")
     folder.edit("b.py", OTHERS, others := f"{OTHERS}mine, too\n")
     (folder.path / "b.py").rename(folder.path / "a.py")
     folder.scan()
@@ -964,9 +964,9 @@ class Renames(RuleBasedStateMachine):
                 if keeps and key:
                     self.folder.round.keep_change(path, key)
                 elif keeps:
-                    self.folder.round.keep_file(path)
+                    self.folder.keep(path)
                 else:
-                    self.write(writes := self.folder.undoing.plan(path, key))
+                    self.write(writes := self.folder.undoing.plan_change(path, key))
                     assert self.folder.undoing.finish(writes) == []
 
     @rule()

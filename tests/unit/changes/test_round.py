@@ -244,7 +244,7 @@ def test_one_of_two_changes_of_a_text_in_utf_16_is_undone(folder: Folder, codec:
 def test_a_file_that_is_changed_again_shows_only_what_is_new_since_it_was_kept(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "line three\n"))
     folder.scan()
-    folder.round.keep_file("a.py")
+    folder.keep("a.py")
     assert folder.listed() == {}
     folder.write("a.py", LINES.replace("line 3\n", "line three\n").replace("line 9\n", "line nine\n"))
     folder.scan()
@@ -311,7 +311,7 @@ def test_what_is_written_just_after_a_save_is_nobodys_for_sure_and_stays(folder:
     assert folder.read("a.py").decode() == mine.replace("line 20\n", "whose?\n")
     assert folder.listed() == {}
     folder.redo()
-    writes, _ = folder.undoing.plan_all(is_all=True)
+    writes, _ = folder.undoing.plan(is_all=True)
     assert folder.apply(writes) == []
     assert folder.read("a.py").decode() == mine
 
@@ -407,7 +407,7 @@ def test_a_round_goes_on_after_a_restart_of_the_editor(folder: Folder):
 def test_nothing_is_undone_against_a_file_that_has_changed_since(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "agent\n"))
     folder.scan()
-    writes = folder.undoing.plan("a.py")
+    writes = folder.plan("a.py")
     folder.write("a.py", "something else\n")
     with pytest.raises(WriteRefusedError, match="has changed since"):
         folder.undoing.write(writes[0])
@@ -538,7 +538,7 @@ def test_what_is_written_between_two_turns_is_of_no_turn_that_has_ended_before(f
 def test_a_turn_of_whose_file_all_was_kept_is_over(folder: Folder):
     first = LINES.replace("line 3\n", "first\n")
     in_turn(folder, "one", "a.py", first)
-    folder.round.keep_file("a.py")
+    folder.keep("a.py")
     in_turn(folder, "two", "a.py", first.replace("line 25\n", "second\n"))
     assert turns_of(folder, "a.py") == {"a.py": ["two"]}
 
@@ -589,9 +589,9 @@ def test_many_files_of_which_a_part_was_kept_take_git_no_longer_than_one(
 
 def test_a_file_of_which_nothing_is_known_to_wait_is_of_the_last_turn(folder: Folder):
     in_turn(folder, "one", "a.bin", "\0one")
-    folder.round.keep_file("a.bin")
+    folder.keep("a.bin")
     in_turn(folder, "two", "a.bin", "\0two")
-    folder.round.keep_file("a.bin")
+    folder.keep("a.bin")
     folder.write("a.bin", "\0three")
     folder.scan()
     assert turns_of(folder, "a.bin") == {"a.bin": ["two"]}
@@ -643,7 +643,7 @@ def test_an_undo_through_an_editor_that_changes_bytes_is_written_as_it_was(folde
     """A format or a trim on save."""
     folder.write("b.txt", b"agent\n")
     folder.scan()
-    (write,) = folder.undoing.plan("b.txt")
+    (write,) = folder.plan("b.txt")
     folder.undoing.check(write)
     folder.write("b.txt", b"one\ntwo\nthree\n")  # what the editor has saved
     folder.undoing.force(write)

@@ -28,13 +28,13 @@ async def test_a_round_begins_when_a_cli_connects_and_lists_what_it_writes(work:
     await work.until(lambda: "a.py" in work.rows)
     assert work.rows["a.py"].agents == (AGENT,)
     await work.until(lambda: work.editor.turns == [(1, AGENT, 1)])
-    work.decisions.undo_file(WINDOW, work.rows["a.py"])
+    work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == LINES
     assert [state for _, state in work.rounds.listing(WINDOW).done] == ["undone"]
     work.decisions.take_back(WINDOW)
     await work.until(lambda: "a.py" in work.rows)
-    work.decisions.keep_all(WINDOW)
+    work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
 
 
@@ -70,7 +70,7 @@ async def test_what_was_changed_while_nobody_was_at_work_leaves_what_was_before_
     await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
     await work.until(lambda: not work.known.at_work)
-    work.decisions.keep_all(WINDOW)
+    work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows and not work.tasks)
     (work.path / "a.py").write_text(agents.replace("line 20\n", "mine\n"))
     (work.path / "c.py").write_text("the person's\n")
@@ -129,7 +129,7 @@ async def test_a_checkpoint_counts_files_in_its_row_in_its_question_and_afterwar
     (work.path / "gone.py").unlink()
     (work.path / "new.txt").write_text("new\n")
     await work.until(lambda: len(work.rows) == 4)
-    work.decisions.keep_file(WINDOW, work.rows["a.py"])
+    work.decisions.keep_files(WINDOW, [work.rows["a.py"]])
     await work.until(lambda: len(work.rows) == 3)
     (point,) = await work.decisions.points(WINDOW)
     planned = await work.decisions.planned(point)
@@ -186,11 +186,11 @@ async def test_an_open_file_is_written_in_the_editor_and_never_with_unsaved_edit
     await work.until(lambda: "a.py" in work.rows)
     work.editor.buffers[path] = changed
     work.editor.unsaved_files.add(path)
-    work.decisions.undo_file(WINDOW, work.rows["a.py"])
+    work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
     await work.until(lambda: any("unsaved" in said for said, _ in work.editor.mentioned))
     assert (work.path / "a.py").read_text() == changed
     work.editor.unsaved_files.clear()
-    work.decisions.undo_file(WINDOW, work.rows["a.py"])
+    work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == work.editor.buffers[path] == LINES
 
@@ -251,7 +251,7 @@ async def test_a_nested_repository_has_a_round_of_its_own(work: Work):
     (work.path / "nested/x.txt").write_text("agent\n")
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: set(work.rows) == {"x.txt", "a.py"})
-    work.decisions.undo_all(WINDOW)
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
     assert tree(work.path) == before
 
@@ -283,7 +283,7 @@ async def test_what_git_has_changed_is_listed_until_the_person_says_that_it_is_t
     await work.until(lambda: set(work.rows) == {"b.py"})
     assert work.rounds.listing(WINDOW).by_git == 0
     assert work.editor.settled == [said]
-    work.decisions.undo_all(WINDOW)
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == "other\n"
 
@@ -291,7 +291,7 @@ async def test_what_git_has_changed_is_listed_until_the_person_says_that_it_is_t
 async def test_nobody_is_asked_any_longer_about_what_git_has_changed_and_waits_no_more(work: Work):
     await checked_out(work)
     await work.until(lambda: work.rounds.listing(WINDOW).by_git)
-    work.decisions.undo_all(WINDOW)
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
     assert work.rounds.listing(WINDOW).by_git == 0
     assert work.editor.settled == [work.editor.said[0][0]]
@@ -344,7 +344,7 @@ async def test_two_windows_share_a_folder(work: Work):
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: work.rounds.listing(WINDOW).rows and work.rounds.listing(WindowId(2)).rows)
     work.rounds.window_closed(WINDOW)
-    work.decisions.undo_all(WindowId(2))
+    work.decisions.undo_files(WindowId(2), work.rows_of(WindowId(2)))
     await work.until(lambda: not work.rounds.listing(WindowId(2)).rows)
     assert (work.path / "a.py").read_text() == LINES
 
@@ -382,7 +382,7 @@ async def test_to_forget_snapshots_frees_all_of_them_and_the_journal(work: Work)
     folder = work.known.folders[str(work.path)]
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: "a.py" in work.rows)
-    await folder.call(folder._opened.journal.begin, Intent("undo", folder.undo.plan("a.py")))
+    await folder.call(folder._opened.journal.begin, Intent("undo", folder.undo.plan()[0]))
     other = Path(places.hold("/other", str(work.stores)).path)
     (other / "objects").mkdir(parents=True)
     (other / places.ROUND).write_text("{}")
@@ -403,8 +403,8 @@ async def test_what_the_setting_excludes_is_listed_without_content(work: Work):
     (work.path / ".env.local").write_text("SECRET=22\n")
     await work.until(lambda: ".env.local" in work.rows)
     assert (work.rows[".env.local"].kind, work.rows[".env.local"].note) == ("excluded", "changed, excluded")
-    work.decisions.undo_file(WINDOW, work.rows[".env.local"])
-    await work.until(lambda: any("excluded" in said for said, _ in work.editor.said))
+    work.decisions.undo_files(WINDOW, [work.rows[".env.local"]])
+    await work.until(lambda: any("excluded" in said for said, _ in work.editor.mentioned))
     assert (work.path / ".env.local").read_text() == "SECRET=22\n"
 
 
@@ -463,7 +463,8 @@ async def test_all_means_what_was_listed_as_it_was_listed(work: Work, decision: 
     await work.until(lambda: set(work.rows) == {"one.py", "grows.py"})
     folder = work.known.folders[work.folders[0]]
     async with folder.lock:
-        (work.decisions.keep_all if decision == "keep" else work.decisions.undo_all)(WINDOW)
+        decide = work.decisions.keep_files if decision == "keep" else work.decisions.undo_files
+        decide(WINDOW, work.rows_of(WINDOW))
         await asyncio.sleep(0.1)
         (work.path / "two.py").write_text("unseen\n")
         (work.path / "grows.py").write_text("agent\nunseen\n")
@@ -482,13 +483,13 @@ async def test_where_all_of_it_has_changed_since_that_is_said(work: Work, is_in_
     await work.until(lambda: work.rows)
     folder = work.known.folders[work.folders[0]]
     async with folder.lock:
-        work.decisions.undo_all(WINDOW)
-        work.decisions.keep_all(WINDOW)
+        work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+        work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
         await asyncio.sleep(0.1)
         (work.path / "one.py").write_text("agent\nunseen\n")
         await folder.call(folder.scan, (AGENT,))
-    said = f"What was listed of {work.path.name} has changed since."
-    await work.until(lambda: work.editor.said == [(said, WINDOW)] * 2)
+    said = [f"Not {done}: one.py has changed since." for done in ("undone", "kept")]
+    await work.until(lambda: [words for words, _ in work.editor.mentioned] == said)
     assert (work.path / "one.py").exists()
     assert work.rows["one.py"].going is None
 
@@ -499,11 +500,11 @@ async def test_a_file_is_not_undone_if_an_agent_has_written_on_since_it_was_list
     await work.until(lambda: "new.py" in work.rows)
     row = work.rows["new.py"]
     (work.path / "new.py").write_text(text := "one\n" + "never listed\n" * 50)
-    work.decisions.undo_file(WINDOW, row)
-    await work.until(lambda: any("new.py has changed since" in said for said, _ in work.editor.said))
+    work.decisions.undo_files(WINDOW, [row])
+    await work.until(lambda: any("new.py has changed since" in said for said, _ in work.editor.mentioned))
     assert (work.path / "new.py").read_text() == text
     await work.until(lambda: work.rows["new.py"].inserted == 51)
-    work.decisions.undo_file(WINDOW, work.rows["new.py"])
+    work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
     await work.until(lambda: not (work.path / "new.py").exists())
 
 
@@ -515,6 +516,6 @@ async def test_a_file_is_decided_as_it_was_listed_if_only_the_person_has_saved_i
     row = work.rows["a.py"]
     (work.path / "a.py").write_text(mine := text.replace("line 20\n", "mine\n"))
     work.rounds.saved(str(work.path / "a.py"), SavedText(text, mine))
-    (work.decisions.keep_file if what == "keep" else work.decisions.undo_file)(WINDOW, row)
+    (work.decisions.keep_files if what == "keep" else work.decisions.undo_files)(WINDOW, [row])
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == (mine if what == "keep" else LINES.replace("line 20\n", "mine\n"))

@@ -262,7 +262,7 @@ def test_an_excluded_file_is_listed_and_never_copied(tmp_path: Path):
         env={**os.environ, "GIT_DIR": str(made.store_path)}, capture_output=True, check=True,
     )  # fmt: skip
     assert SECRET not in objects.stdout
-    made.round.keep_file(".env")
+    made.keep(".env")
     assert made.listed() == {}
 
 
@@ -328,7 +328,7 @@ def test_a_repository_that_an_agent_makes_is_one_row(folder: Folder):
     assert folder.listed() == {"cloned": "repository"}
     assert len(folder.undo_all()) == 1
     assert folder.read("cloned/x.txt") == b"x\n"
-    folder.round.keep_file("cloned")
+    folder.keep("cloned")
     assert folder.listed() == {}
 
 

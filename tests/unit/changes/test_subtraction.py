@@ -193,7 +193,7 @@ def test_a_new_file_whose_keep_is_taken_back_is_created_and_has_the_lines_of_the
     folder.scan()
     folder.keep_all()
     edit(folder, "agent\n" * 3, "agent\n" * 3 + "mine\n")
-    folder.round.keep_all([])
+    folder.round.keep([])
     take_back(folder)
     assert folder.listed() == {"a.py": "created"}
     assert folder.undoing.protected() == ["a.py, line 4: “mine”"]
@@ -216,14 +216,14 @@ def test_the_baseline_is_the_same_to_the_byte_after_a_keep_is_taken_back(tmp_pat
     folder.begin_copied()
     folder.write("a.py", after)
     folder.scan()
-    folder.round.keep_file("a.py")
+    folder.keep("a.py")
     take_back(folder)
     assert folder.undo_all() == []
     assert folder.read("a.py") == before
 
 
 def test_a_file_that_was_changed_where_it_can_not_be_compared_stays_kept_and_is_named(folder: Folder):
-    folder.round.keep_file("a.py")
+    folder.keep("a.py")
     (folder.path / "a.py").unlink()
     (folder.path / "a.py").symlink_to("elsewhere")
     folder.saved("a.py")
@@ -360,8 +360,8 @@ async def test_what_one_window_takes_back_is_not_kept_by_what_another_one_takes_
 
 async def test_a_decision_of_another_window_is_not_named_when_one_is_taken_back(work: Work):
     await two_windows(work, "a.py", "b.py")
-    await work.decisions.keep_file(WINDOW, rows(work, WINDOW)["b.py"])  # type: ignore[misc]
-    await work.decisions.undo_file(TWO, rows(work, TWO)["a.py"])  # type: ignore[misc]
+    await work.decisions.keep_files(WINDOW, [rows(work, WINDOW)["b.py"]])  # type: ignore[misc]
+    await work.decisions.undo_files(TWO, [rows(work, TWO)["a.py"]])  # type: ignore[misc]
     (work.path / "a.py").write_text("other\n")
     await work.until(lambda: "a.py" in rows(work, TWO))
     work.decisions.take_back(WINDOW)

@@ -79,7 +79,7 @@ def test_what_the_person_has_saved_since_a_keep_stays_theirs(folder: Folder):
 def test_the_permissions_of_the_baseline_come_back_with_a_keep(folder: Folder):
     (folder.path / "a.py").chmod(0o600)
     folder.scan()
-    folder.round.keep_file("a.py")
+    folder.keep("a.py")
     folder.redo()
     assert folder.undo("a.py") == []
     assert (folder.path / "a.py").stat().st_mode & 0o777 != 0o600
@@ -173,7 +173,7 @@ async def accepted_after_a_keep(work: Work) -> Review:
     await work.begun()
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: "b.py" in work.rows)
-    work.decisions.keep_all(WINDOW)
+    work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
     review = await opened(work, "a.py", AGENTS)
     work.reviews.accept(review.number, AGENTS)
@@ -220,7 +220,7 @@ async def test_a_renamed_file_that_is_undone_is_counted_once(work: Work):
     await work.begun()
     (work.path / "a.py").rename(work.path / "moved.py")
     await work.until(lambda: set(work.rows) == {"moved.py"})
-    work.decisions.undo_all(WINDOW)
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
     assert work.editor.offered == ["Undone: 1 file"]
 
@@ -244,11 +244,11 @@ async def test_the_last_decision_of_any_kind_comes_first(work: Work):
     await accepted(work, "a.py", AGENTS)
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: "b.py" in work.rows)
-    work.decisions.keep_file(WINDOW, work.rows["b.py"])
+    work.decisions.keep_files(WINDOW, [work.rows["b.py"]])
     await work.until(lambda: not work.rows)
     (work.path / "c.py").write_text("agent\n")
     await work.until(lambda: "c.py" in work.rows)
-    work.decisions.undo_all(WINDOW)
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
     assert work.editor.offered[-1] == "Undone: 1 file"
     work.decisions.take_back(WINDOW)
@@ -276,12 +276,13 @@ async def test_what_one_command_has_decided_in_two_folders_is_taken_back_at_once
     await work.begun()
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: set(work.rows) == {"b.py"})
-    work.decisions.keep_file(WINDOW, work.rows["b.py"])
+    work.decisions.keep_files(WINDOW, [work.rows["b.py"]])
     await work.until(lambda: not work.rows)
     for path in (work.path / "a.py", other / "c.py"):
         path.write_text(AGENTS)
     await work.until(lambda: len(work.rows) == 2)
-    (work.decisions.keep_all if what == "keep" else work.decisions.undo_all)(WINDOW)
+    decide = work.decisions.keep_files if what == "keep" else work.decisions.undo_files
+    decide(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
     await settled(work)
     assert work.editor.offered == ([] if what == "keep" else ["Undone: 2 files"])
@@ -298,7 +299,7 @@ async def test_what_has_changed_since_in_one_of_two_folders_is_named_and_the_oth
     for path in (work.path / "a.py", other / "c.py"):
         path.write_text(AGENTS)
     await work.until(lambda: len(work.rows) == 2)
-    work.decisions.undo_all(WINDOW)
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
     await settled(work)
     (other / "c.py").write_text("the next one\n")
@@ -330,25 +331,46 @@ async def test_several_changes_that_were_decided_at_once_are_taken_back_at_once(
         await settled(work)
 
 
-async def test_files_that_were_decided_by_one_command_are_taken_back_at_once(work: Work):
+@pytest.mark.parametrize("what", ["keep", "undo"])
+async def test_files_that_were_decided_by_one_command_are_taken_back_at_once(work: Work, what: str):
     await work.begun()
     for name in ("a.py", "b.py", "c.py"):
         (work.path / name).write_text(AGENTS)
     await work.until(lambda: len(work.rows) == 3)
     rows = work.rows
-    work.decisions.keep_file(WINDOW, rows["c.py"])
-    work.decisions.keep_file(WINDOW, rows["a.py"], 5.0)
-    work.decisions.undo_file(WINDOW, rows["b.py"], 5.0)
+    decide = work.decisions.keep_files if what == "keep" else work.decisions.undo_files
+    work.decisions.keep_files(WINDOW, [rows["c.py"]])
+    decide(WINDOW, [rows["a.py"], rows["b.py"]])
     await work.until(lambda: not work.rows)
     await settled(work)
     folder = work.known.folders[work.folders[0]]
     found = read_state(folder.round.store.path, folder.root)
     assert found
-    assert [each.command for each in found.decided] == [0.0, 5.0, 5.0]
+    assert [bool(each.command) for each in found.decided] == [False, True]
     work.decisions.take_back(WINDOW)
     await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
     work.decisions.take_back(WINDOW)
     await work.until(lambda: len(work.rows) == 3)
+
+
+async def test_the_undo_of_several_files_asks_once_and_leaves_what_was_not_meant(work: Work):
+    """Such as that of a turn."""
+    await work.begun()
+    for name in ("a.py", "b.py", "c.py"):
+        (work.path / name).write_text(text := LINES.replace("line 3\n", "agent\n"))
+    await work.until(lambda: len(work.rows) == 3)
+    for name in ("a.py", "b.py", "c.py"):
+        (work.path / name).write_text(mine := text.replace("agent\n", "agent and mine\n"))
+        work.rounds.saved(str(work.path / name), SavedText(text, mine))
+    await work.until(lambda: all(row.note == "with your edit" for row in work.rows.values()))
+    work.decisions.undo_files(WINDOW, [work.rows["a.py"], work.rows["c.py"]])
+    await work.until(lambda: set(work.rows) == {"b.py"})
+    assert len(work.editor.confirmed) == 1
+    assert all(name in work.editor.confirmed[0] for name in ("a.py", "c.py"))
+    assert "b.py" not in work.editor.confirmed[0]
+    assert (work.path / "b.py").read_text() == mine
+    assert (work.path / "a.py").read_text() == LINES.replace("line 3\n", "line 3\nagent and mine\n")
+    assert (work.path / "c.py").read_text() == "agent and mine\n"
 
 
 async def settled(work: Work) -> None:
@@ -360,7 +382,7 @@ async def test_a_save_does_not_stand_before_a_keep(work: Work):
     await work.begun()
     (work.path / "a.py").write_text(AGENTS)
     await work.until(lambda: "a.py" in work.rows)
-    work.decisions.keep_all(WINDOW)
+    work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
     (work.path / "a.py").write_text(mine := AGENTS + "mine\n")
     work.rounds.saved(str(work.path / "a.py"), SavedText(AGENTS, mine))
@@ -393,7 +415,7 @@ async def test_a_revert_in_a_proposal_is_taken_back_in_the_order_of_the_decision
     await reverted(work, first, 2)
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: "b.py" in work.rows)
-    work.decisions.keep_all(WINDOW)
+    work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
     await reverted(work, first, 19)
     assert text(first) == LINES
@@ -455,7 +477,7 @@ async def test_a_revert_that_is_not_there_any_more_is_no_decision(work: Work, wh
     await work.begun()
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: "b.py" in work.rows)
-    work.decisions.keep_all(WINDOW)
+    work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
     review = await opened(work, "a.py", AGENTS)
     await reverted(work, review, 2)

@@ -164,7 +164,7 @@ async def test_a_look_that_waits_for_the_persons_answer_is_not_late(work: Work, 
         go_on.wait(20)
 
     monkeypatch.setattr(work.editor, "confirm", confirm)
-    work.decisions.undo_all(WINDOW)
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: work.editor.confirmed)
     work.editor.said.clear()  # on a busy machine, a scan before took longer
     for folder in work.known.folders.values():

@@ -359,9 +359,9 @@ class Windows(RuleBasedStateMachine):
             elif given == "agent":
                 self.change(tracked, self.edited(tracked, tracked.disk, [("insert", number)], "a"))
             elif given == "undo":
-                self.work.decisions.undo_all(window)
+                self.work.decisions.undo_files(window, self.rows(window))
             else:
-                self.work.decisions.keep_all(window)
+                self.work.decisions.keep_files(window, self.rows(window))
 
         calls, call = iter(range(1_000)), Folder.call
 
@@ -418,14 +418,14 @@ class Windows(RuleBasedStateMachine):
             decide = decisions.keep_changes if keeps else decisions.undo_changes
             self.deciding(lambda _: decide(window, row, chosen))
         else:
-            decide_file = self.work.decisions.keep_file if keeps else self.work.decisions.undo_file
-            self.deciding(lambda _: decide_file(window, row) and None)
+            decide_files = self.work.decisions.keep_files if keeps else self.work.decisions.undo_files
+            self.deciding(lambda _: decide_files(window, [row]) and None)
         self.reviewed()
 
     @rule(window=windows)
     def keeps_all(self, window: WindowId) -> None:
         self.scan()
-        self.deciding(lambda editor: editor.decisions.keep_all(window))
+        self.deciding(lambda editor: editor.decisions.keep_files(window, editor.rows_of(window)))
         self.reviewed()
         for tracked in self.files:
             if self.covered(tracked, self.of[window]):
@@ -441,11 +441,11 @@ class Windows(RuleBasedStateMachine):
     def undoes_all(self, window: WindowId, step: int | None) -> None:
         """The editor is killed at a step on the disk, and undoes the rest after its restart."""
         self.scan()
-        self.killing(step, lambda editor: editor.decisions.undo_all(window))
+        self.killing(step, lambda editor: editor.decisions.undo_files(window, editor.rows_of(window)))
         if self.editor is None:
             self.start()
             self.reread()
-            self.deciding(lambda editor: editor.decisions.undo_all(window))
+            self.deciding(lambda editor: editor.decisions.undo_files(window, editor.rows_of(window)))
         for tracked in self.files:
             if self.covered(tracked, self.of[window]):
                 left = tokens(tracked.disk)
@@ -467,7 +467,7 @@ class Windows(RuleBasedStateMachine):
 
     def decide(self, editor: Editor, window: WindowId, what: str) -> None:
         if what == "keep":
-            editor.decisions.keep_all(window)
+            editor.decisions.keep_files(window, editor.rows_of(window))
         elif what == "take back":
             editor.decisions.take_back(window)
         else:

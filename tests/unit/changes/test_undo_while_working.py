@@ -55,7 +55,7 @@ async def test_a_change_goes_when_the_turn_ends_and_its_agent_is_told(work: Work
 async def test_a_second_press_does_it_at_once(work: Work):
     await written(work)
     for _ in range(2):
-        work.decisions.undo_file(WINDOW, work.rows["new.py"])
+        work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
     await work.until(lambda: "new.py" not in work.rows)
     assert not (work.path / "new.py").exists()
     for number in range(2):
@@ -71,7 +71,7 @@ async def test_a_second_press_does_it_at_once(work: Work):
 
 async def test_everything_goes_when_the_turn_ends(work: Work):
     await written(work)
-    work.decisions.undo_all(WINDOW)
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: {row.note for row in work.rows.values()} == {GOES})
     (work.path / "later.py").write_text("agent\n")
     await work.until(lambda: len(work.rows) == 3)
@@ -85,8 +85,8 @@ async def test_everything_goes_when_the_turn_ends(work: Work):
 
 async def test_all_of_it_goes_at_once_the_second_time(work: Work):
     await written(work)
-    work.decisions.undo_all(WINDOW)
-    work.decisions.undo_all(WINDOW)
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == LINES
 
@@ -96,7 +96,7 @@ async def test_an_undo_that_waits_is_taken_back_before_what_was_decided_earlier(
     first, second = await keys(work)
     await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(second, None)])
     [first] = await keys(work)
-    work.decisions.undo_file(WINDOW, work.rows["new.py"])
+    work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
     await work.until(lambda: work.rows["new.py"].note == GOES)
     await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None)])
     await work.until(lambda: work.rows["a.py"].note == GOES)
@@ -116,7 +116,7 @@ async def test_an_undo_that_waits_is_taken_back_before_what_was_decided_earlier(
 
 async def test_an_undo_that_is_done_at_the_end_of_the_turn_is_taken_back_once(work: Work):
     await written(work)
-    work.decisions.undo_file(WINDOW, work.rows["new.py"])
+    work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
     await work.until(lambda: work.rows["new.py"].note == GOES)
     end_turn(work)
     await work.until(lambda: "new.py" not in work.rows)
@@ -129,8 +129,8 @@ async def test_an_undo_that_is_done_at_the_end_of_the_turn_is_taken_back_once(wo
 
 async def test_what_is_kept_after_all_stays(work: Work):
     await written(work)
-    work.decisions.undo_all(WINDOW)
-    work.decisions.keep_file(WINDOW, work.rows["a.py"])
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.keep_files(WINDOW, [work.rows["a.py"]])
     await work.until(lambda: set(work.rows) == {"new.py"})
     end_turn(work)
     await work.until(lambda: not work.rows)
@@ -141,7 +141,7 @@ async def test_it_waits_for_the_last_of_two_turns(work: Work):
     await written(work)
     other = ChatId(ViewId(8))
     work.rounds.turn_began(WINDOW, other, "Other", "turn-2", "and this", 0)
-    work.decisions.undo_file(WINDOW, work.rows["new.py"])
+    work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
     await work.until(lambda: work.rows["new.py"].note == GOES)
     end_turn(work)
     await work.until(lambda: len(work.known.turns) == 1)
@@ -170,7 +170,7 @@ async def test_it_goes_after_a_restart(work: Work, soon: None, is_moved: bool):
         await written(work)
         first, _ = await keys(work)
         await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None)])
-        work.decisions.undo_file(WINDOW, work.rows["new.py"])
+        work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
         await work.until(lambda: {row.note for row in work.rows.values()} == {GOES})
     async with Work(work.stores, folders) as later:
         later.rounds.opened(WINDOW)
@@ -185,7 +185,7 @@ async def test_it_goes_after_a_restart(work: Work, soon: None, is_moved: bool):
 async def test_a_turn_that_runs_on_after_a_reload_is_waited_for(work: Work, soon: None):
     async with work:
         await written(work)
-        work.decisions.undo_all(WINDOW)
+        work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
         await work.until(lambda: {row.note for row in work.rows.values()} == {GOES})
     async with Work(work.stores, work.folders) as later:
         later.rounds.opened(WINDOW)
@@ -210,7 +210,7 @@ async def test_an_undo_that_waits_is_taken_back_after_a_reload(work: Work, is_mo
         await written(work)
         first, second = await keys(work)
         await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(second, None)])
-        work.decisions.undo_file(WINDOW, work.rows["new.py"])
+        work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
         await work.until(lambda: work.rows["new.py"].note == GOES)
     async with Work(work.stores, folders) as later:
         later.rounds.opened(WINDOW)
@@ -263,7 +263,7 @@ async def test_with_the_setting_or_without_a_turn_it_goes_at_once(work: Work, is
         await work.begun()
         (work.path / "new.py").write_text("agent\n")
         await work.until(lambda: work.rows)
-    work.decisions.undo_file(WINDOW, work.rows["new.py"])
+    work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
     await work.until(lambda: "new.py" not in work.rows)
     assert not (work.path / "new.py").exists()
 
@@ -271,7 +271,7 @@ async def test_with_the_setting_or_without_a_turn_it_goes_at_once(work: Work, is
 async def test_of_a_file_that_goes_whole_the_rest_goes_still_if_one_change_of_it_is_kept(work: Work):
     await written(work)
     _, second = await keys(work)
-    work.decisions.undo_file(WINDOW, work.rows["a.py"])
+    work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
     await work.until(lambda: work.rows["a.py"].note == GOES)
     await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(second, None)])
     await work.until(lambda: work.rows["a.py"].changes == 1)
@@ -290,7 +290,7 @@ async def test_a_file_that_an_agent_renames_in_the_turn_goes_as_well(work: Work,
             await work.until(lambda: "b.py" in work.rows)
         else:
             row = next(row for path, row in work.rows.items() if path != "new.py")
-            work.decisions.undo_file(WINDOW, row)
+            work.decisions.undo_files(WINDOW, [row])
             await work.until(lambda row=row: GOES in work.rows[row.path].note)
     assert GOES in work.rows["b.py"].note
     end_turn(work)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -71,7 +71,10 @@ class Work:
 
     @property
     def rows(self) -> dict[str, ChangeRow]:
-        return {row.path: row for row in self.rounds.listing(WINDOW).rows}
+        return {row.path: row for row in self.rows_of(WINDOW)}
+
+    def rows_of(self, window: WindowId) -> Sequence[ChangeRow]:
+        return self.rounds.listing(window).rows
 
     async def until(self, holds: Callable[[], object]) -> None:
         for _ in range(3000):  # a busy machine spaces the scans out
