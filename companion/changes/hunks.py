@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from .state import Chosen, Lines
 
 MAX_COMPARED = 5 * 1024 * 1024
 """Bytes. A larger file is kept or undone as a whole."""
+_OF_SAME = re.compile(r"-(\d+)-(\d+)\Z")
 _ENDING = re.compile(r"\r\n|\r|\n")
 _MARKS = ("\N{ZERO WIDTH NO-BREAK SPACE}", codecs.BOM_UTF8.decode("latin-1"))
 
@@ -96,15 +98,16 @@ def differences(old: Sequence[str], new: Sequence[str]) -> list[Change]:
 
 
 def by_key(found: Sequence[Hunk], key: str) -> tuple[Hunk, int] | None:
-    """The change with this key, or the only one with its lines if something above has moved it.
+    """The change with this key, or the one with its lines that something above has moved; None if nobody knows.
 
+    If there are more or fewer changes with these lines than when the key was made, nobody knows which of them is meant.
     Also returns by how many lines of the file it has moved since its key was made.
     """
-    same = [each for each in found if each.key == key]
-    moved = same or [each for each in found if each.key.split("-")[2:] == key.split("-")[2:]]
-    if len(moved) != 1:
-        return None
-    return moved[0], moved[0].change.new_start - int(key.split("-")[1])
+    same = [each for each in found if _lines_of(each.key) == _lines_of(key)]
+    meant = next((each for each in same if _place_in(each.key) == _place_in(key)), None)
+    if meant is None and (of_same := _OF_SAME.search(key)) and len(same) == int(of_same[2]):
+        meant = same[int(of_same[1])]
+    return (meant, meant.change.new_start - int(key.split("-")[1])) if meant else None
 
 
 def located(found: Sequence[Hunk], chosen: Chosen) -> tuple[int, Lines] | None:
@@ -144,7 +147,7 @@ def followed(
             continue
         index = number if number < at else number + more
         now = after[index] if number >= 0 and 0 <= index < len(after) else None
-        if now and by_key([now], before[number].key):
+        if now and _lines_of(now.key) == _lines_of(before[number].key):
             shift = now.change.new_start - before[number].change.new_start
             made.append((now.key, (lines[0] + shift, lines[1] + shift) if lines else None))
         else:
@@ -174,6 +177,24 @@ def place_of(chosen: Chosen) -> int:
     return lines[0] if lines else int(start[0]) if start else 0
 
 
-def key_of(change: Change, old: Sequence[str], new: Sequence[str]) -> str:
-    """What identifies a change with these lines in the baseline and in the file."""
-    return fingerprint(change.old_start, change.new_start, [*old, "\0", *new])
+def keys_of(found: Sequence[tuple[Change, Sequence[str], Sequence[str]]]) -> list[str]:
+    """What identifies each change of a file: with its lines in the baseline and those in the file.
+
+    It ends with which of the changes with the same lines it is, and how many of these there are.
+    """
+    keys = [fingerprint(change.old_start, change.new_start, [*old, "\0", *new]) for change, old, new in found]
+    count, seen = Counter(map(_lines_of, keys)), Counter[Sequence[str]]()
+    made: list[str] = []
+    for key in keys:
+        lines = _lines_of(key)
+        made.append(f"{key}-{seen[lines]}-{count[lines]}")
+        seen[lines] += 1
+    return made
+
+
+def _place_in(key: str) -> Sequence[str]:
+    return key.split("-")[:2]
+
+
+def _lines_of(key: str) -> Sequence[str]:
+    return tuple(key.split("-")[2:4])

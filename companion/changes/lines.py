@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 
 from ..review.changes import paired_lines
 from ..review.compare import Change
-from .hunks import Hunk, Hunks, Pieces, by_key, differences, key_of
+from .hunks import Hunk, Hunks, Pieces, by_key, differences, keys_of
 from .state import Lines
 
 BASE, DISK = 1, 2
@@ -183,16 +183,20 @@ class Weave:
         inserted = sum(hunk.change.inserted for hunk in found)
         return Hunks(tuple(found), inserted, sum(hunk.change.deleted for hunk in found), is_text=True)
 
-    def _runs(self) -> Iterator[tuple[Hunk, int]]:
+    def _runs(self) -> list[tuple[Hunk, int]]:
         """Each change, and where it begins in the weave: first come the lines that are gone, then the new ones."""
+        found: list[tuple[Change, Sequence[str], Sequence[str]]] = []
+        starts: list[int] = []
         old = new = at = 0
         for is_settled, group in groupby(self._lines, lambda line: line[1] == _SETTLED):
             run = list(group)
             gone, come = ([text for text, flags in run if flags & side] for side in (BASE, DISK))
             if not is_settled:
-                change = Change(old, old + len(gone), new, new + len(come))
-                yield Hunk(change, key_of(change, gone, come)), at
+                found.append((Change(old, old + len(gone), new, new + len(come)), gone, come))
+                starts.append(at)
             old, new, at = old + len(gone), new + len(come), at + len(run)
+        changes = (Hunk(change, key) for (change, _, _), key in zip(found, keys_of(found), strict=True))
+        return list(zip(changes, starts, strict=True))
 
     def kept(self, key: str, lines: Lines = None) -> Weave | None:
         """With one change taken over into the baseline; None if there is no such change.
@@ -284,7 +288,7 @@ class Weave:
         With some lines of the file it is the part that they are: line by line where both sides have as many lines.
         Otherwise the lines of the file go alone, and those of the baseline only with all of them.
         """
-        runs = list(self._runs())
+        runs = self._runs()
         if (found := by_key([hunk for hunk, _ in runs], key)) is None:
             return None
         hunk, shift = found
