@@ -73,7 +73,7 @@ class _UnderWay:
     is_sent: bool = False
     """The companion has not answered yet."""
     is_whole: bool = False
-    then: tuple[ListedFile, Body | None, Decision] | None = None
+    then: tuple[ListedFile, Body, Decision] | None = None
     """What is decided of the whole file after that, with what was seen of it."""
 
     @property
@@ -146,7 +146,8 @@ class ReviewDecisions:
             if row is None or self.is_whole(file.key):
                 self._refused(file, is_decided=row is not None)
             elif entry and (entry.is_sent or entry.sent or entry.waiting):
-                entry.then = file, seen, what  # decisions are made in their order
+                # Decisions are made in their order. Of a folded file the person knows what they have decided in.
+                entry.then = file, seen if seen is not None else entry.body, what
                 waits = True
             elif row.version == file.version and is_shown:
                 rows[file.key] = row
@@ -161,20 +162,29 @@ class ReviewDecisions:
             self._of |= entries
             self._feed.decide([*rows.values()], what, None, lambda: self._done(entries))
 
+    @property
+    def is_under_way(self) -> bool:
+        """Whether something is decided and isn't done."""
+        return bool(self._of)
+
     def look(self) -> None:
-        """What waits, or a body, is another one now."""
+        """What waits, or a body, is another one now. What is decided goes on in its file's body, shown or not."""
+        lacking: list[FileKey] = []
         for key, entry in list(self._of.items()):
             row, body = self._feed.rows.get(key), self._feed.bodies.get(key)
             if row is None:
                 del self._of[key]
-            elif body is not None and not entry.is_whole:
-                if body is not entry.body:
+            elif not entry.is_whole:
+                if body is not None and body is not entry.body:
                     self._follow(row.path, entry, body)
-                if not entry.is_sent and self._feed.is_current(key, row.version):
-                    if entry.sent:  # they could not be decided, so the rest of the file is another one than was meant
+                if not self._feed.is_current(key, row.version):
+                    lacking.append(key)
+                elif not entry.is_sent:
+                    if any(each.what == "keep" for each in entry.sent):  # not done: all of the file is more than meant
                         entry.then = None
                     entry.sent = []
                     self._send(key, entry)
+        self._feed.want(lacking)
 
     def _send(self, key: FileKey, entry: _UnderWay) -> None:
         row = self._feed.rows.get(key)
@@ -182,7 +192,7 @@ class ReviewDecisions:
             del self._of[key]
             if row and entry.then:
                 file, seen, what = entry.then
-                if seen is None or _is_part(entry.body, seen):
+                if _is_part(entry.body, seen):
                     self._send_files({key: row}, what)
                 else:
                     self._refused(file)

@@ -18,7 +18,7 @@ from ...review.document import NOTHING, Block, Body, DoneLine, FileKey, ListedFi
 from ...review.targets import revert_fingerprint
 from ..calls import AskLater, OffThread
 from ..windows import real_path
-from .decisions import decide
+from .decisions import ReviewDecisions, decide
 from .header import reason_line
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class ReviewFeed:
         self._turns_of: dict[tuple[str, ...], tuple[FileTurn, ...]] = {}
         """The last one first, by what `_contents` says of a row."""
         self._asks_turns = False
+        self.decisions = ReviewDecisions(self)
         self._is_over = True
         """Whether a proposal that comes while none waits begins another turn."""
 
@@ -98,6 +99,7 @@ class ReviewFeed:
             self.bodies = {key: body for key, body in self.bodies.items() if key in self._listed}
         elif not self._asks_turns:
             self._ask_turns(listing.rows)
+        self.decisions.look()
 
     def note_answers(self) -> None:
         """Take on which proposals wait, before one that was answered is forgotten."""

@@ -243,13 +243,12 @@ class ReviewTab:
         self,
         view: sublime.View,
         feed: ReviewFeed,
-        decisions: ReviewDecisions,
         diffs: Diffs,
         focus: Focus,
     ) -> None:
         self.view = view
         self.feed = feed
-        self._decisions = decisions
+        self._decisions = feed.decisions
         self._diffs = diffs
         self._focus = focus
         before = text_of(view)
@@ -264,7 +263,7 @@ class ReviewTab:
         """What is filtered by."""
         self._goes: Callable[[], bool] | None = None
         """Where the person is on their way to, until it is filled. Returns whether it is there."""
-        self._marks = ReviewMarks(view, decisions, self._clicked)
+        self._marks = ReviewMarks(view, feed.decisions, self._clicked)
         self._is_polling = False
         self._in_sight: tuple[int, int] = (0, 0)
         self._since = 0.0
@@ -309,7 +308,6 @@ class ReviewTab:
         """Show what the feed has."""
         if not self.is_open:
             return
-        self._decisions.look()
         self._record.keep(**self.feed.kept)
         self._draw()
         keys = [*self._arrangement.missing]

@@ -9,7 +9,6 @@ import sublime
 from ..calls import AskLater, OffThread
 from ..own_views import VIEWS, Kind
 from ..windows import Focus
-from .decisions import ReviewDecisions
 from .feed import ReviewFeed
 from .review_tab import ReviewTab, group_for
 from .since import SINCE, SinceFeed, choose_point, kept_point
@@ -46,6 +45,8 @@ class ReviewTabs:
         self._feeds: dict[int, ReviewFeed] = {}
         self._tabs: dict[tuple[int, Kind], ReviewTab] = {}
         """By window and kind: the Review, and what differs from a commit."""
+        self._leaving: list[ReviewFeed] = []
+        """Those of closed tabs, until what was decided there is done."""
         self._due: set[tuple[int, Kind]] = set()
         """Those that are drawn again soon."""
 
@@ -127,7 +128,7 @@ class ReviewTabs:
 
     def _draw_soon(self, window: sublime.Window, kind: Kind) -> None:
         place = window.id(), kind
-        if place in self._tabs and place not in self._due:
+        if (place in self._tabs or self._leaving) and place not in self._due:
             self._due.add(place)
             sublime.set_timeout(lambda: self._draw(window, kind))
 
@@ -143,7 +144,8 @@ class ReviewTabs:
         for place, tab in list(self._tabs.items()):
             if tab.view == view:
                 del self._tabs[place]
-                tab.feed.end()
+                self._leaving.append(tab.feed)
+                self._draw_soon(tab.feed.window, tab.feed.kind)
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
@@ -162,13 +164,19 @@ class ReviewTabs:
         return self._adopt(view, feed)
 
     def _adopt(self, view: sublime.View, feed: ReviewFeed) -> ReviewTab:
-        tab = ReviewTab(view, feed, ReviewDecisions(feed), self._diffs, self._focus)
+        tab = ReviewTab(view, feed, self._diffs, self._focus)
         self._tabs[feed.window.id(), feed.kind] = tab
         self._draw(feed.window, feed.kind)
         return tab
 
     def _draw(self, window: sublime.Window, kind: Kind) -> None:
         self._due.discard((window.id(), kind))
+        for feed in self._leaving[:]:
+            feed.look()
+            if not (feed.decisions.is_under_way and feed.window.is_valid()):
+                self._leaving.remove(feed)
+                if (feed.window.id(), feed.kind) not in self._tabs:
+                    feed.end()
         if window.is_valid() and (tab := self.tab(window, kind)):
             tab.feed.look()
             tab.draw()

@@ -140,6 +140,7 @@ class SinceFeed(ReviewFeed):
         self.turns = [ReviewTurn((SINCE,), f"Since {self._name}", about, files=files)] if files else []
         self._listed = {file.key: file for file in files}
         self.bodies = {key: body for key, body in self.bodies.items() if key in self._listed}
+        self.decisions.look()
 
     def note_answers(self) -> None:
         """No proposals are here."""

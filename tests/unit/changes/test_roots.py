@@ -108,7 +108,7 @@ async def test_each_window_excludes_by_its_own_setting(windows: Windows):
     assert (row.kind, row.inserted, row.note) == ("excluded", 0, "changed, excluded")
     windows.decisions.undo_files(SECOND, windows.rows_of(SECOND))
     windows.decisions.undo_files(SECOND, [row])
-    await windows.until(lambda: any("excluded" in said for said, _ in windows.editor.said))
+    await windows.until(lambda: any("excluded" in said for said, _ in windows.editor.mentioned))
     assert (windows.path / "inner" / "b.py").read_text() == "agent\n"
 
 
