@@ -241,7 +241,7 @@ class Folder:
         self._place = self._place or places.hold(self.root, self._stores, lambda: self._is_closed)
         said = ""
         try:
-            self._make(git)
+            self._make_again(git)
         except DamagedError as error:
             logger.warning("The snapshots of %s are damaged: %s", self.root, error)
             places.empty(self._place.path)
@@ -259,6 +259,13 @@ class Folder:
         self.rows = []
         if self._place:
             places.empty(self._place.path)
+
+    def _make_again(self, program_path: str) -> None:
+        """Open the store, once more if it seems to be damaged: a disk may fail for a moment."""
+        try:
+            self._make(program_path)
+        except DamagedError:
+            self._make(program_path)
 
     def _make(self, program_path: str) -> None:
         if self._place is None:

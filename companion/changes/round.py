@@ -52,6 +52,8 @@ OPERATIONS_KEPT = 200
 EMPTY_LINES: Mapping[str, KnownLines] = {}
 MAX_ALIKE = 10_000
 """Pairs of files that are compared after a scan, to find those that were renamed and replaced."""
+MAX_ALIKE_LINES = 1_000_000
+"""Lines that are looked up for that: under a second."""
 _BOTH_WHOLE = "-1~1"
 """Whose a file is that both have changed and that can't be compared."""
 
@@ -307,12 +309,14 @@ class Round:
             return {}
         entries = {entry for each in (*changed, *come) for entry in (each.before, each.after) if entry}
         data = self.objects.read(entry.blob for entry in entries if is_text(entry))
-        lines = {blob: Counter(Pieces(text).lines) for blob, text in data.items() if text}
+        counted = {blob: Counter(Pieces(text).lines) for blob, text in data.items() if text}
+        lines = {entry: counted[entry.blob] for entry in entries if entry.blob in counted}
+        replaced = [old for old in changed if not _are_alike(lines, old.before, old.after)]
+        if len(replaced) * sum(len(lines[new.after]) for new in come if new.after in lines) > MAX_ALIKE_LINES:
+            return {}
         found: dict[str, str] = {}
-        for old in changed:
-            if not old.before or not old.after or _are_alike(lines, old.before, old.after):
-                continue
-            like = [new for new in come if new.after and _are_alike(lines, old.before, new.after)]
+        for old in replaced:
+            like = [new for new in come if _are_alike(lines, old.before, new.after)]
             if new := next((each for each in like if each.path not in found.values()), None):
                 found[old.path] = new.path
         return found
@@ -928,12 +932,13 @@ class Round:
         return found
 
 
-def _are_alike(lines: Mapping[str, Counter[str]], one: Entry, other: Entry) -> bool:
+def _are_alike(lines: Mapping[Entry, Counter[str]], one: Entry | None, other: Entry | None) -> bool:
     """Whether two files have at least half of the lines of the longer one in common, as git says of a renamed one."""
-    if one.blob not in lines or other.blob not in lines:
+    if one is None or other is None or one not in lines or other not in lines:
         return False
-    ours, theirs = lines[one.blob], lines[other.blob]
-    return 2 * (ours & theirs).total() >= max(ours.total(), theirs.total())
+    ours, theirs = lines[one], lines[other]
+    longer = max(ours.total(), theirs.total())
+    return 2 * min(ours.total(), theirs.total()) >= longer and 2 * (ours & theirs).total() >= longer
 
 
 def _moved(known: dict[str, T], renamed: Mapping[str, str]) -> dict[str, T]:

@@ -78,7 +78,7 @@ class RoundSince:
 
     def pin(self, window: WindowId) -> None:
         """Have the store keep what is compared for a window."""
-        self.round.pinned[window] = self._base.tree
+        self.round.pinned = {**self.round.pinned, window: self._base.tree}  # the worker goes through it
 
     def differences(self) -> list[Difference]:
         """How the last scan differs from the commit, by path. A renamed file is one that is gone and one that came."""
@@ -211,7 +211,7 @@ class SinceReviews:
     def end(self, window: WindowId) -> None:
         """The person has closed it."""
         if made := self._open.pop(window, None):
-            made.round.pinned.pop(window, None)
+            made.round.pinned = {of: tree for of, tree in made.round.pinned.items() if of != window}
         if window in self._roots.windows:
             self._roots.window(window).has_since = False
 

@@ -63,8 +63,6 @@ class Scan:
     """The paths that differ from the scan before and were written since a time."""
     written: Mapping[str, int] = field(default_factory=dict[str, int])
     """When they were written, in nanoseconds of Unix time."""
-    differing: AbstractSet[str] = frozenset()
-    """The files that the scan before had otherwise, or with other times; also those that are gone."""
     corrected: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
     """What files really are of which the baseline has something else: the index of the repository said so."""
     is_current: bool = False
@@ -364,7 +362,7 @@ class Store:
         now = TreeSnapshot(self._tree if is_made else self._make_trees, dict(beside))
         self._begun = None if is_made else now
         corrected = self.objects.entries(now, sorted(wrong)) if wrong else {}
-        return Scan(now, fresh, dict(self._written), indexed | gone, corrected, not (remove or add))
+        return Scan(now, fresh, dict(self._written), corrected, not (remove or add))
 
     def _rules_elsewhere(self) -> dict[str, Entry]:
         """The repository's ignore rules that are in no file of the folder, as an entry that tells if they change."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from companion.platforms.files import FolderEntry
 from companion.snapshots import files
 from companion.snapshots.entries import LINK
 from companion.snapshots.git import Git, GitError
+from companion.snapshots.objects import StoreObjects
 from companion.snapshots.store import Store
 
 from .folders import tree
@@ -361,3 +362,26 @@ def test_nothing_outside_is_touched_whenever_a_folder_becomes_a_link(
                 patched.setattr(os, name, swapping(getattr(os, name)))
             what(root)
         assert tree(outside) == before, step
+
+
+async def test_what_waits_is_there_though_git_fails_for_a_moment_at_the_start(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    """A network drive may say “Stale file handle” once: that is no damage."""
+    await work.begun()
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    work.rounds.close()
+    real, failures = StoreObjects.blobs, iter(["fatal: Stale file handle"])
+
+    def blobs(objects: StoreObjects, tree: str) -> Mapping[str, str]:
+        if why := next(failures, None):
+            raise GitError(why)
+        return real(objects, tree)
+
+    monkeypatch.setattr(StoreObjects, "blobs", blobs)
+    async with Work(work.stores, work.folders) as again:
+        await again.begun()
+        assert next(failures, None) is None
+        await again.until(lambda: "a.py" in again.rows)
+        assert again.editor.said == []
