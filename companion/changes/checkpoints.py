@@ -93,6 +93,13 @@ class Checkpoints:
         """The key of the turn that began at a checkpoint: its own, or one for what a quiet minute came before."""
         return point.turn or f"{self._round.root}:{point.number}"
 
+    def _agents(self, point: Checkpoint, path: str) -> tuple[str, ...]:
+        """Who had written what waited of a file at a checkpoint, as the first decision after it knew."""
+        known = (
+            each.known[path].agents for each in self._round.state.decided if each.at > point.at and path in each.known
+        )
+        return next(filter(None, known), self._round.state.of(path).agents or (point.agent,))
+
     def begin_of(self, turn: str) -> Checkpoint | None:
         """The checkpoint at which a turn began."""
         return next((each for each in reversed(self._round.state.checkpoints) if self.key_of(each) == turn), None)
@@ -331,6 +338,8 @@ class Checkpoints:
                     state.know(path, is_created=was_created or state.of(path).is_created)
                     if lines:
                         state.know(path, lines=lines[1])
+                for path in done & {path for each in self._round.waiting() for path in each.paths}:
+                    state.know(path, agents=self._agents(point, path))
         except OSError as error:
             raise self._undo.unseen(error, failed) from error
         self._undo.see(operation, failed)

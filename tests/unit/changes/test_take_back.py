@@ -373,6 +373,29 @@ async def test_the_undo_of_several_files_asks_once_and_leaves_what_was_not_meant
     assert (work.path / "c.py").read_text() == "agent and mine\n"
 
 
+@pytest.mark.parametrize("what", ["keep", "undo"])
+async def test_what_a_restore_brings_back_is_its_agents_again_and_waits_after_a_restart(work: Work, what: str):
+    await work.begun()
+    (work.path / "a.py").write_text(AGENTS)
+    await work.until(lambda: work.rows)
+    work.rounds.checkpoint(WINDOW, "go on", "Another Agent")
+    folder = work.known.folders[work.folders[0]]
+    await work.until(lambda: any(each.words == "go on" for each in folder.round.state.checkpoints))
+    decide = work.decisions.keep_files if what == "keep" else work.decisions.undo_files
+    decide(WINDOW, work.rows_of(WINDOW))
+    await work.until(lambda: not work.rows)
+    await settled(work)
+    [point] = [each for each in await work.decisions.points(WINDOW) if each.words == "go on"]
+    work.decisions.restore(WINDOW, point.root, point.number)
+    await work.until(lambda: "a.py" in work.rows)
+    assert work.rows["a.py"].agents == (AGENT,)
+    work.rounds.close()
+    async with Work(work.stores, work.folders) as again:
+        again.rounds.opened(WINDOW)
+        await again.until(lambda: "a.py" in again.rows)
+        assert again.rows["a.py"].agents == (AGENT,)
+
+
 async def settled(work: Work) -> None:
     """Nothing is decided any more."""
     await work.until(lambda: not any(each.lock.locked() for each in work.known.folders.values()))
