@@ -219,6 +219,42 @@ class TestReverting(ChangesCase):
             self.proposal.run_command("undo")
         self.assertEqual(text_of(self.proposal), PROPOSAL)
 
+    def test_an_answer_comes_after_an_undo_that_is_under_way(self) -> Steps:
+        """The CLI had the text from before it, and so had what was kept of a rejected one."""
+        yield from self.open_changes()
+        self.put_caret(ROWS[0])
+        self.command("undo_change")
+        yield from self.accepted()
+        self.assertEqual(self.content, without(0))
+        self.file.write_text(FILE)
+        yield from self.open_changes()
+        self.put_caret(ROWS[1])
+        self.command("undo_change")
+        self.command("reject_diff")
+        yield from self.closed()
+        [*_, (_, text, _)] = loaded("sublime_text.package").adapter().diffs.answers.rejected.handed_over()
+        self.assertEqual(text, without(1))
+
+    def test_accepting_all_comes_after_an_undo_that_is_under_way(self) -> Steps:
+        yield from self.open_changes()
+        self.put_caret(ROWS[0])
+        self.command("undo_change")
+        self.window.run_command("qwen_companion_accept_all")
+        yield from self.written()
+        self.assertEqual(self.content, without(0))
+
+    def test_an_answer_after_an_undo_that_could_not_be_done_is_dropped(self) -> Steps:
+        """What it was to leave out would be accepted."""
+        yield from self.open_changes()
+        self.put_caret(60)
+        self.command("undo_change")
+        self.command("accept_diff")
+        yield lambda: self.screen.said("no change at the caret")
+        yield 200
+        self.assertEqual((self.cli.outcomes, text_of(self.proposal)), ([], PROPOSAL))
+        yield from self.accepted()
+        self.assertEqual(self.content, PROPOSAL)
+
     def test_every_change_at_a_caret_or_in_a_selection_is_reverted_in_one_step(self) -> Steps:
         """Of three carets only the first counted, of a selection over two changes nothing."""
         yield from self.open_changes()

@@ -881,6 +881,13 @@ class TestProposals(ReviewCase):
         self.assertEqual(self.content, OLD.replace("line 9\n", ""))
         yield self.has("✓ app.py · +0 −1 · accepted · Qwen Code")
 
+    def test_accept_right_after_an_undo_is_for_what_is_left(self) -> Steps:
+        yield from self.proposed()
+        self.go_to("line 3")
+        self.press("u", "primary+s")
+        yield from self.written()
+        self.assertEqual(self.content, OLD.replace("line 9\n", ""))
+
     def test_keep_moves_on_and_answers_nothing(self) -> Steps:
         yield from self.proposed()
         self.press("k")

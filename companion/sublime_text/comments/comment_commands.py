@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import sublime
@@ -135,10 +136,11 @@ class QwenCompanionRejectWithCommentsCommand(sublime_plugin.TextCommand):
         comments = adapter.comments.on_file(diff.review.file_path)
         diff.attention.entered()
         adapter.diffs.answers.reject(diff)
-        if comments and diff.attention.is_answered:
+        if comments:
             # To the agent that has asked, whoever they were for.
             asking = diff.review.owner.cli
-            send_after_answer(adapter, window, [replace(comment, agent=asking) for comment in comments])
+            own = [replace(comment, agent=asking) for comment in comments]
+            diff.actions.add(partial(send_after_answer, adapter, window, own))
 
     def is_enabled(self) -> bool:
         """Whether the view belongs to a diff."""

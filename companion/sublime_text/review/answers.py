@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -172,30 +173,28 @@ class Answers:
         self.rejected = RejectedTexts()
 
     def accept(self, diff: DiffView, *, by_key: bool = False) -> None:
-        """The person accepts."""
-        text = diff.text()
-        if text is not None and self._may_answer(diff, by_key=by_key):
-            self._accept(diff, text)
+        """The person accepts what the commands before on the changes of the diff make of it."""
+        if diff.text() is not None and self._may_answer(diff, by_key=by_key):
+            diff.actions.add(partial(self._accept, diff))
 
     def reject(self, diff: DiffView, *, by_key: bool = False) -> None:
         """The person rejects. A command of that name is meant, whether they have seen the diff or not."""
         if not by_key or self._may_answer(diff, by_key=True):
-            self._reject(diff)
+            diff.actions.add(partial(self._reject, diff))
 
     def accept_all(self, window: sublime.Window) -> None:
         """Accept the diffs of a window that the person has seen. The others stay, and the status bar names them."""
         diffs = self._in_window(window)
         seen = [diff for diff in diffs if diff.attention.is_seen]
         for diff in seen:
-            if (text := diff.text()) is not None:
-                self._accept(diff, text)
+            self.accept(diff)
         if not seen and diffs:
             NOTICES.add(naming(f"Nothing accepted. Go to each first{KEYS.in_brackets('go_to_diff')}", diffs), window)
 
     def reject_all(self, window: sublime.Window) -> None:
         """Reject every diff of a window."""
         for diff in self._in_window(window):
-            self._reject(diff)
+            self.reject(diff)
 
     def closed(self, diff: DiffView) -> None:
         """The person has closed the proposal, which rejects it."""
@@ -216,8 +215,9 @@ class Answers:
         say(diff.window, why)
         return False
 
-    def _accept(self, diff: DiffView, text: str) -> None:
-        if diff.attention.is_answered:  # and about to close
+    def _accept(self, diff: DiffView) -> None:
+        text = diff.text()
+        if text is None or diff.attention.is_answered:  # and about to close
             return
         diff.attention.is_answered = True
         self._accepted(diff)

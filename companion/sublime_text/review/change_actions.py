@@ -104,6 +104,8 @@ class ChangeActions:
             make_edits(proposal, edits, moves_carets=list(proposal.sel()) == self._carets)
             self._done = action, proposal.change_count(), list(proposal.sel())
             self._tell(lambda reviews: reviews.texts.edited(self._diff.review.number))
+        else:  # what comes after it, such as an answer, was meant for another text
+            self._queue.clear()
         self._waiting = None
         self._diff.proposal.erase_regions(TARGETS)
         self.run()
