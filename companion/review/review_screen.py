@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from .marks import Marks
     from .review import Review
 
-NOT_EDITABLE = "Accept or reject {name} as a whole: {cli} takes no edits."
-
 
 class DiffViews(Protocol):
     """The diffs on the screen, called on the companion thread."""

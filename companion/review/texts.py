@@ -15,12 +15,13 @@ from .changes import TextEdit, in_one
 from .disk import read_file
 from .marks import Marks, marks
 from .review import Review
-from .review_screen import NOT_EDITABLE, ReviewScreen
+from .review_screen import ReviewScreen
 from .source_text import endings_change
 from .targets import Revert, Target, edits_of, taken_back
 
 MOST_REVERTED = 50_000_000
 """Characters of the texts that a proposal keeps so that what was reverted can be taken back."""
+NOT_EDITABLE = "Accept or reject {name} as a whole: {cli} takes no edits."
 EDITED = "This change was edited meanwhile: look at it again."
 NO_CHANGE = "There is no change at the caret."
 TRIES = 5
@@ -61,6 +62,8 @@ class ReviewTexts:
         """
         if review := self._editable(number):
             self._background(self._edit(review, target, text, version))
+        elif review := self._find(number):
+            self._editor.diffs.edit_review(review, [], version)
 
     def edited(self, number: ReviewId) -> None:
         """The last edits of `edit_review` were made: if they have reverted something, that can be taken back."""

@@ -74,6 +74,15 @@ class TestRequest(ChangesCase):
         yield lambda: self.screen.messages.count(why) == 2
         self.assertEqual(text_of(self.proposal), "before\n" + PROPOSAL)
 
+    def test_an_undo_of_it_elsewhere_says_why_not_and_holds_nothing_up(self) -> Steps:
+        """The companion gave no answer to it: next change did nothing until the diff was closed, nor did Take Back."""
+        diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
+        diff.actions.edit_lines("revert", (ROWS[0], ROWS[0]))
+        yield lambda: self.screen.said("Accept or reject app.py as a whole")
+        yield lambda: not diff.actions.is_busy
+        self.go()
+        self.assertEqual(self.row(), ROWS[0] + 1)
+
     def test_accepting_tells_the_chat_and_nobody_waits_for_a_file(self) -> Steps:
         self.command("accept_diff")
         yield from self.closed()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 import sublime
 
-from ...review.review_screen import NOT_EDITABLE
 from ...review.targets import Action, Target
 from ..panels import say
 from ..windows import focus_view
@@ -62,13 +61,8 @@ class ChangeActions:
 
     def undo(self, view: sublime.View) -> None:
         """Revert the changes at the carets of the view that a command was run in, or restore what was reverted."""
-        diff = self._diff
-        if diff.review.is_editable:
-            of_diff = view if diff.has(view) else diff.proposal
-            self.add(lambda: self._begin_at_carets(self._undo_or_redo(), of_diff))
-        else:
-            why = NOT_EDITABLE.format(cli=diff.review.owner.cli, name=diff.review.name)
-            say(diff.window, why)
+        of_diff = view if self._diff.has(view) else self._diff.proposal
+        self.add(lambda: self._begin_at_carets(self._undo_or_redo(), of_diff))
 
     def follow(self, action: Action, fingerprint: str) -> None:
         """Revert or restore the change that a link names."""
