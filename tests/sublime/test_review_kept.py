@@ -161,6 +161,11 @@ class TestKept(CompanionCase):
             yield from self.open_diff("a\0b\n")
             yield lambda: "can't show this text exactly" in self.screen.header(self.proposal)
         self.assertTrue(self.proposal.is_read_only())
+        before = text_of(self.proposal)
+        self.proposal.run_command("qwen_companion_undo_change")  # which could not be accepted
+        yield lambda: self.screen.said("The editor can't show this text exactly")
+        yield 200
+        self.assertEqual(text_of(self.proposal), before)
         yield from self.accepted()
         self.assertEqual(self.content, "a\0b\n")
 

@@ -11,6 +11,7 @@ import sublime
 from ...review.targets import Action, Target
 from ..panels import say
 from ..windows import focus_view
+from .header import NOT_EXACT
 from .navigation import make_edits, rows_in
 
 if TYPE_CHECKING:
@@ -130,6 +131,10 @@ class ChangeActions:
             )
 
     def _begin(self, target: Callable[[], Target]) -> None:
+        if not self._diff.is_exact:  # the very text is accepted, and not that of the view
+            self._queue.clear()
+            say(self._diff.window, NOT_EXACT)
+            return
         self._waiting = target
         self._carets = list(self._diff.proposal.sel())
         self._tries = 0

@@ -172,7 +172,7 @@ class DiffView:
         self._arrival: Literal[1, -1] | None = None
         """The person has come to a diff that is not marked yet: to its first change, or backwards to the last."""
         self._was_dirty = False
-        self._is_exact = True
+        self.is_exact = True
         """The view of the proposal holds the very text; the editor may change characters such as NUL."""
         self._scroll: ScrollTogether | None = None
         self._drawn_widths: list[float] = []
@@ -224,7 +224,7 @@ class DiffView:
         self._own(left.proposal)
         self.proposal.set_name(self._title)
         self._removed.resume()
-        self._is_exact, self._is_filled, self._is_original_filled = left.is_exact, True, True
+        self.is_exact, self._is_filled, self._is_original_filled = left.is_exact, True, True
         self.has_chosen_layout = left.has_chosen_layout
         if left.is_seen:
             self.attention.entered()
@@ -253,7 +253,7 @@ class DiffView:
             self.focus_before.view,
             before.sheets,
             before.active,
-            is_exact=self._is_exact,
+            is_exact=self.is_exact,
             is_seen=self.attention.is_seen,
             has_chosen_layout=self.has_chosen_layout,
         )
@@ -340,7 +340,7 @@ class DiffView:
             return self.review.shown
         if not self.proposal.is_valid():
             return None
-        if not self._is_filled or not self._is_exact:
+        if not self._is_filled or not self.is_exact:
             return self.review.shown
         return text_of(self.proposal)
 
@@ -480,9 +480,9 @@ class DiffView:
         if is_untouched:
             self._filled_version = self.proposal.change_count()
             shown = text_of(self.proposal)
-            self._is_exact = shown == self.review.shown
+            self.is_exact = shown == self.review.shown
         self._is_filled = True
-        self.proposal.set_read_only(not self.review.is_editable or not self._is_exact)
+        self.proposal.set_read_only(not self.review.is_editable or not self.is_exact)
         self.proposal.set_reference_document(self.review.original)
         self._draw()
 
@@ -547,7 +547,7 @@ class DiffView:
     def _notes(self) -> list[str]:
         own = ["removed lines"] if self._removed.is_own else []
         undrawn = ["alignment"] if self.layout == "side_by_side" else own
-        return notes(self.review, self._marks, undrawn, is_exact=self._is_exact)
+        return notes(self.review, self._marks, undrawn, is_exact=self.is_exact)
 
     def _warnings(self) -> list[str]:
         self._was_dirty = any(view.is_dirty() for view in self._views_of_file())

@@ -43,6 +43,7 @@ LONGEST_REASON = 80
 SHORTEST_REASON = 16
 """Columns below which a header has none."""
 POPUP = 640, 480
+NOT_EXACT = "The editor can't show this text exactly: read-only."
 _DISK = {"changed": "changed on disk", "deleted": "deleted on disk", "unreadable": "can't be read now"}
 
 
@@ -177,7 +178,7 @@ def notes(review: Review, marks: Marks | None, undrawn: Sequence[str], *, is_exa
     if review.request and review.request.is_part:
         return ["Only a part of the file: the agent doesn't say where it belongs."]
     if not is_exact:
-        return ["The editor can't show this text exactly: read-only."]
+        return [NOT_EXACT]
     if marks is None:
         return [f"{review.unmarked}: changes are not marked."] if review.unmarked else []
     if are_few(marks.proposal):
