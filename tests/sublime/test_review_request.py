@@ -57,6 +57,9 @@ class TestRequest(ChangesCase):
         yield from self.closed()
         yield from self.ask(is_part=True)
         self.assertIn(words, self.screen.header(self.proposal))
+        self.window.run_command("qwen_companion_review")
+        review = loaded("sublime_text.package").adapter().review
+        yield lambda: words in text_of(review.tab(self.window).view)
         self.edit(self.proposal, "mine")
         self.assertEqual(text_of(self.proposal), "before\n" + PROPOSAL)
 

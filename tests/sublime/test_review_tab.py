@@ -888,6 +888,22 @@ class TestProposals(ReviewCase):
         yield from self.written()
         self.assertEqual(self.content, OLD.replace("line 9\n", ""))
 
+    def test_its_line_says_what_its_changes_do_not_show(self) -> Steps:
+        """As the headers of its tab do."""
+        self.set_limit("companion", "TICK", 0.1)
+        self.file.write_bytes(OLD.replace("\n", "\r\n").encode())
+        diff = yield from self.propose(OLD.replace("line 3\n", "line three\n"))
+        yield from self.review()
+        yield self.has("▾ app.py   +1 −1  CRLF → LF in 39 lines")
+        diff.actions.keep_endings(keeps=True)
+        yield self.has("▾ app.py   +1 −1  not CRLF → LF in 39 lines")
+        self.view.run_command("append", {"characters": "MINE\n"})
+        yield self.has("▾ app.py   +1 −1  not CRLF → LF in 39 lines · open with unsaved edits")
+        self.view.run_command("save")
+        yield self.has("▾ app.py   +1 −1  not CRLF → LF in 39 lines · changed on disk")
+        self.file.unlink()
+        yield self.has("▾ app.py   +1 −1  not CRLF → LF in 39 lines · deleted on disk")
+
     def test_keep_moves_on_and_answers_nothing(self) -> Steps:
         yield from self.proposed()
         self.press("k")

@@ -147,6 +147,8 @@ class DiffView:
         self.review = review
         self.path = real_path(review.file_path) if review.is_here else ""
         """The file's real path; empty if it isn't on this machine."""
+        self.is_file_dirty = any(view.is_dirty() for view in self._views_of_file())
+        """A view has unsaved edits of the file, as far as the headers know."""
         self.actions = ChangeActions(self, tell)
         self.attention = Attention()
         self.is_open = False
@@ -171,7 +173,6 @@ class DiffView:
         self._is_drawn = False
         self._arrival: Literal[1, -1] | None = None
         """The person has come to a diff that is not marked yet: to its first change, or backwards to the last."""
-        self._was_dirty = False
         self.is_exact = True
         """The view of the proposal holds the very text; the editor may change characters such as NUL."""
         self._scroll: ScrollTogether | None = None
@@ -372,10 +373,11 @@ class DiffView:
         self.proposal.set_reference_document(self.review.original)
         self.show_headers()
 
-    def file_edited(self, view: sublime.View) -> None:
-        """A view of the diff's file was edited: there may be something to warn of, or no longer."""
-        if self._is_filled and view.is_dirty() != self._was_dirty:
+    def file_edited(self, view: sublime.View) -> bool:
+        """A view of the diff's file was edited. Returns whether there is something to warn of, or no longer."""
+        if is_other := view.is_dirty() != self.is_file_dirty:
             self.show_headers()
+        return is_other
 
     def toggle_layout(self) -> None:
         """Switch between side by side and inline. The proposal's view, text and undo history stay."""
@@ -528,6 +530,7 @@ class DiffView:
 
     def show_headers(self) -> None:
         """Say in the headers what is so now."""
+        self.is_file_dirty = any(view.is_dirty() for view in self._views_of_file())
         if not self.is_open:
             return
         self._drawn_widths = self._widths()
@@ -550,8 +553,7 @@ class DiffView:
         return notes(self.review, self._marks, undrawn, is_exact=self.is_exact)
 
     def _warnings(self) -> list[str]:
-        self._was_dirty = any(view.is_dirty() for view in self._views_of_file())
-        return warnings_of(self.review, self.window, is_dirty=self._was_dirty)
+        return warnings_of(self.review, self.window.folders(), is_dirty=self.is_file_dirty)
 
     def _views_of_file(self) -> list[sublime.View]:
         return views_of_file(self.review.file_path) if self.review.is_here else []

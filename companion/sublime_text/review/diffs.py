@@ -391,8 +391,8 @@ class Diffs:
         elif self._open and (name := view.file_name()):
             path = real_path(name)
             for other in self._open.values():
-                if other.path == path:
-                    other.file_edited(view)
+                if other.path == path and other.file_edited(view):
+                    self._changed(other.window)
 
     def _edited(self, diff: DiffView, version: int) -> None:
         if diff.needs_marks(version) and diff.review.number in self._open:

@@ -19,7 +19,7 @@ from ...review.targets import revert_fingerprint
 from ..calls import AskLater, OffThread
 from ..windows import real_path
 from .decisions import ReviewDecisions, decide
-from .header import reason_line
+from .header import besides_changes, reason_line
 
 if TYPE_CHECKING:
     from ...changes.state import Chosen
@@ -267,10 +267,9 @@ class ReviewFeed:
         count = diff.counts or Count(1, changes=1)
         path = self._shown(review.file_path)
         reason = reason_line(review.reason)
+        note = besides_changes(review, is_exact=diff.is_exact, is_dirty=diff.is_file_dirty)
         place = real_path(review.file_path) if review.is_here else ""
-        return ListedFile(
-            key, path, version, count, diff.agent, "proposal", review.unmarked, state, reason=reason, place=place
-        )
+        return ListedFile(key, path, version, count, diff.agent, "proposal", note, state, reason=reason, place=place)
 
     def _turns(self) -> list[ReviewTurn]:
         found: dict[str, tuple[FileTurn | None, list[ListedFile], list[str]]] = {}

@@ -187,15 +187,25 @@ def notes(review: Review, marks: Marks | None, undrawn: Sequence[str], *, is_exa
     return [f"Too many changes: no {' and no '.join(missing)}."] if missing else []
 
 
-def warnings_of(review: Review, window: sublime.Window, *, is_dirty: bool) -> list[str]:
-    """What the person should know about the file. `is_dirty`: a view has unsaved edits of it."""
+def warnings_of(review: Review, folders: Sequence[str], *, is_dirty: bool) -> list[str]:
+    """What the person should know about the file, which belongs in one of some folders, if there are any.
+
+    `is_dirty`: a view has unsaved edits of it.
+    """
     warnings = ["open with unsaved edits"] if is_dirty else []
-    folders = window.folders() if review.is_here else []
-    if folders and not any(_is_below(review.file_path, folder) for folder in folders):
+    if review.is_here and folders and not any(_is_below(review.file_path, folder) for folder in folders):
         warnings.append("outside this window's folders")
     if review.disk_state != "same":
         warnings.append(_DISK[review.disk_state])
     return warnings
+
+
+def besides_changes(review: Review, *, is_exact: bool, is_dirty: bool) -> str:
+    """What the headers say of a proposal besides its changes, for where it has none. The disk isn't asked."""
+    gone = [f"{review.owner.cli} has disconnected"] if review.orphaned else []
+    endings = [f"not {review.endings}" if review.keeps_endings else review.endings] if review.endings else []
+    why, warnings = notes(review, None, (), is_exact=is_exact), warnings_of(review, (), is_dirty=is_dirty)
+    return " · ".join([*gone, *endings, *why, *warnings])
 
 
 def _is_below(path: str, folder: str) -> bool:
