@@ -904,6 +904,18 @@ class TestProposals(ReviewCase):
         self.file.unlink()
         yield self.has("▾ app.py   +1 −1  not CRLF → LF in 39 lines · deleted on disk")
 
+    def test_it_is_not_seen_before_its_line_is_which_says_what_its_changes_do_not_show(self) -> Steps:
+        self.file.write_bytes(OLD.replace("\n", "\r\n").encode())
+        yield from self.proposed(OLD.replace("line 3\n", "line three\n"))
+        self.go_to("line 3")
+        self.tab.set_viewport_position((0, self.tab.text_to_layout(self.tab.sel()[0].b)[1]), False)
+        yield 1_600
+        self.press("primary+s")
+        self.assertTrue(self.screen.said("Go to the changes of app.py"))
+        self.assertFalse(self.diff.attention.is_seen)
+        self.tab.set_viewport_position((0, 0), False)
+        yield lambda: self.diff.attention.is_seen
+
     def test_keep_moves_on_and_answers_nothing(self) -> Steps:
         yield from self.proposed()
         self.press("k")

@@ -268,7 +268,7 @@ class ReviewTab:
         self._in_sight: tuple[int, int] = (0, 0)
         self._since = 0.0
         self._seen: dict[FileKey, tuple[str, set[int]]] = {}
-        """The lines of proposals that were in front of the person, by the version."""
+        """The lines of the blocks of proposals that were in front of the person, by the version."""
         self._proposed: dict[FileKey, str] | None = None
         """The proposals that are shown, with their versions; None before the first ones."""
         self._came = 0.0
@@ -502,10 +502,11 @@ class ReviewTab:
         if body is None or not body.changes:  # they can't be shown here
             return False
         version, seen = self._seen.get(file.key, ("", set[int]()))
-        lines = range(max(first - row - 1, 0), min(last - row, self._blocks[at].lines - 1))
+        lines = range(max(first - row, 0), min(last - row + 1, self._blocks[at].lines))
         seen = {*lines} if version != file.version else {*seen, *lines}
         self._seen[file.key] = file.version, seen
-        return all(line in seen for change in range(len(body.changes)) for line in body.lines_of(change))
+        shown = (line + 1 for change in range(len(body.changes)) for line in body.lines_of(change))
+        return 0 in seen and all(line in seen for line in shown)  # the first one says what the changes don't show
 
     # Moving
 
@@ -754,7 +755,7 @@ class ReviewTab:
         return time.monotonic() - self._came < SETTLED and self._caret == [*self.view.sel()]
 
     def _is_in_front(self, key: FileKey) -> bool:
-        """Whether all changes of a proposal are in sight."""
+        """Whether all changes of a proposal are in sight, and its line."""
         at = next((at for at, block in enumerate(self._blocks) if block.key == key), None)
         if at is None or (body := self._blocks[at].body) is None:
             return False
@@ -762,7 +763,7 @@ class ReviewTab:
             return False
         first, last = self._visible_rows()
         rows = [self._rows[at] + 1 + line for change in range(len(body.changes)) for line in body.lines_of(change)]
-        return all(first <= row <= last for row in rows)
+        return all(first <= row <= last for row in (self._rows[at], *rows))
 
     # The rest
 
