@@ -208,6 +208,16 @@ class TestReverting(ChangesCase):
         self.proposal.run_command("append", {"characters": "# mine\n"})
         yield from self.becomes(without(0) + "# mine\n")
 
+    def test_a_revert_that_edits_overtake_again_and_again_is_given_up_and_that_is_said(self) -> Steps:
+        """It was dropped without a word."""
+        self.set_limit("sublime_text.review.change_actions", "TRIES", 1)
+        yield from self.open_changes()
+        self.put_caret(ROWS[0])
+        self.command("undo_change")
+        self.proposal.run_command("append", {"characters": "# mine\n"})
+        yield lambda: self.screen.said("edited meanwhile")
+        self.assertEqual(text_of(self.proposal), PROPOSAL + "# mine\n")
+
     def test_commands_that_are_typed_fast_are_all_done(self) -> Steps:
         """Next, revert, next, revert: the second was dropped."""
         yield from self.open_changes()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TARGETS = "qwen_companion.targets"
 """Key of the hidden regions that keep a command's carets while the proposal is edited."""
+OVERTAKEN = "The proposal was edited meanwhile: do that again."
 TRIES = 5
 """How often the edits of a command are computed again because the text has changed meanwhile."""
 
@@ -101,6 +102,8 @@ class ChangeActions:
             self._tell(lambda reviews: reviews.texts.edited(self._diff.review.number))
         else:  # what comes after it, such as an answer, was meant for another text
             self._queue.clear()
+            if edits:
+                say(self._diff.window, OVERTAKEN)
         self._waiting = None
         self._diff.proposal.erase_regions(TARGETS)
         self.run()
