@@ -916,6 +916,15 @@ class TestProposals(ReviewCase):
         self.tab.set_viewport_position((0, 0), False)
         yield lambda: self.diff.attention.is_seen
 
+    def test_the_lines_of_one_that_was_answered_just_now_are_not_asked_for(self) -> Steps:
+        """A fold just then was an error."""
+        yield from self.proposed()
+        tab = loaded("sublime_text.package").adapter().review.tab(self.window)
+        tab.feed.bodies.clear()
+        tab.feed.proposals = {}
+        tab.draw()
+        self.assertEqual(tab.feed.bodies, {})
+
     def test_keep_moves_on_and_answers_nothing(self) -> Steps:
         yield from self.proposed()
         self.press("k")

@@ -183,9 +183,9 @@ class ReviewFeed:
         by_root: dict[str, list[ListedFile]] = {}
         for file in wanted[:AT_ONCE]:
             self._asked[file.key] = file.version
-            if file.key.back_end == "proposal":
-                self._read_proposal(file, self.proposals[file.key])
-            else:
+            if diff := self.proposals.get(file.key):
+                self._read_proposal(file, diff)
+            elif file.key.back_end == "written":  # a proposal that was answered is listed until the next look
                 by_root.setdefault(file.key.root, []).append(file)
         for root, files in by_root.items():
             self._ask_bodies(root, files)
