@@ -916,6 +916,16 @@ class TestProposals(ReviewCase):
         self.tab.set_viewport_position((0, 0), False)
         yield lambda: self.diff.attention.is_seen
 
+    def test_a_look_at_what_waits_asks_no_disk_where_its_files_are(self) -> Steps:
+        """One that hangs would hold up the editor at each look."""
+        yield from self.proposed()
+        feed = loaded("sublime_text.package").adapter().review.tab(self.window).feed
+        with patch.object(loaded("sublime_text.windows"), "_REAL_PATHS") as asked:
+            feed.look()
+        self.assertEqual(asked.mock_calls, [])
+        [[file]] = [turn.files for turn in feed.turns]
+        self.assertEqual(file.place, os.path.realpath(self.file))
+
     def test_the_lines_of_one_that_was_answered_just_now_are_not_asked_for(self) -> Steps:
         """A fold just then was an error."""
         yield from self.proposed()

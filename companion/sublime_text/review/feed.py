@@ -17,7 +17,6 @@ from ...review.changes import Count, changes, lines_of
 from ...review.document import NOTHING, Block, Body, DoneLine, FileKey, ListedFile, ReviewTurn, body_of
 from ...review.targets import revert_fingerprint
 from ..calls import AskLater, OffThread
-from ..windows import real_path
 from .decisions import ReviewDecisions, decide
 from .header import besides_changes, reason_line
 
@@ -268,8 +267,9 @@ class ReviewFeed:
         path = self._shown(review.file_path)
         reason = reason_line(review.reason)
         note = besides_changes(review, is_exact=diff.is_exact, is_dirty=diff.is_file_dirty)
-        place = real_path(review.file_path) if review.is_here else ""
-        return ListedFile(key, path, version, count, diff.agent, "proposal", note, state, reason=reason, place=place)
+        return ListedFile(
+            key, path, version, count, diff.agent, "proposal", note, state, reason=reason, place=diff.path
+        )
 
     def _turns(self) -> list[ReviewTurn]:
         found: dict[str, tuple[FileTurn | None, list[ListedFile], list[str]]] = {}
