@@ -26,7 +26,7 @@ from .hunks import Pieces
 from .notes import quoted
 from .roots import Roots
 from .round import Round
-from .rows import ChangeRow, Rows, is_comparable, is_text
+from .rows import ChangeRow, Rows, identified, is_comparable, is_text
 from .state import Chosen, RoundState
 from .undo import RoundUndo, Write
 
@@ -120,31 +120,33 @@ class RoundSince:
         contents = self._rows.contents_of(found, self._blank)
         return {row.path: (row.version, contents.get(row.path)) for row in self._rows.of(found, self._blank)}
 
-    def wanted(self, path: str, after: str = "") -> Difference:
-        """How a file differs. Raises WriteRefusedError if it doesn't, or not as its row said."""
+    def wanted(self, path: str, after: str | None) -> Difference:
+        """How a file differs. Raises WriteRefusedError if it doesn't, or, with an `after`, not as its row said."""
         found = next((each for each in self.differences() if each.path == path), None)
-        if found is None or (after and (found.after is None or after != f"{found.after.mode} {found.after.blob}")):
+        if found is None or after not in (None, identified(found.after)):
             raise WriteRefusedError(f"{path} has changed since")
         return found
 
     def plan(self, path: str, chosen: Sequence[Chosen], after: str) -> Write:
         """What to write so that a file, or changes of it, are as in the commit. Raises WriteRefusedError."""
-        found = self.wanted(path, "" if chosen else after)
+        found = self.wanted(path, None if chosen else after)
         if self._by_filter:
             raise WriteRefusedError(BY_FILTER.format(path=path))
-        weave = self.round.weave(found.before, found.after) if chosen and is_comparable(found) else None
-        if weave is None or weave.is_whole or found.before is None or found.after is None:
+        if not chosen:
             return self._undo.write_of(path, found.before, found.after)
+        weave = self.round.weave(found.before, found.after) if is_comparable(found) else None
         for key, lines in reversed(chosen):  # the lines below a change move with it
             weave = weave and weave.undone(key, lines)
-        if weave is None:
+        if weave is None or found.after is None:
             raise WriteRefusedError(f"{path} has changed since")
-        mode = (found.before if weave.disk == weave.base else found.after).mode
+        if found.before is None and not weave.disk:  # nothing is left of a created file
+            return self._undo.write_of(path, None, found.after)
+        mode = (found.before if found.before and weave.disk == weave.base else found.after).mode
         return Write(path, mode, weave.disk, found.after)
 
     def goes(self, path: str, chosen: Sequence[Chosen], after: str) -> tuple[dict[int, str], list[str]]:
         """What an undo takes away: the lines that go, from 0, and in words what isn't a line that is there."""
-        found = self.wanted(path, "" if chosen else after)
+        found = self.wanted(path, None if chosen else after)
         contents = self._rows.contents_of([found], self._blank).get(path)
         if contents is None or not contents[2].is_text or found.after is None:
             return {}, [path]
@@ -274,6 +276,7 @@ class SinceReviews:
         self, window: WindowId, folder: Folder, since: RoundSince, row: ChangeRow, chosen: Sequence[Chosen]
     ) -> None:
         await folder.call(folder.scan)
+        write = await folder.call(since.plan, row.path, chosen, row.after)
         rows, words = await folder.call(since.goes, row.path, chosen, row.after)
         known = await self._by_agents(window, row.full_path, sorted(rows)) if rows else ()
         theirs = [
@@ -284,7 +287,7 @@ class SinceReviews:
             question = UNKNOWN.format(what="; ".join(asked[:NAMED]) + more)
             if not await folder.confirm(window, question, "Undo"):
                 return
-        outcome = await folder.write_as_person(await folder.call(since.plan, row.path, chosen, row.after))
+        outcome = await folder.write_as_person(write)
         left = [*outcome.left, *([outcome.unseen] if outcome.unseen else [])]
         if left:
             self._roots.editor.messenger.mention(f"Not undone: {left[0]}.", window)

@@ -254,6 +254,47 @@ async def test_a_file_that_has_changed_since_is_not_undone(at: SinceWork):
         assert "changed since" in work.editor.mentioned[-1][0]
 
 
+async def test_a_deleted_file_that_was_written_again_since_is_not_undone(at: SinceWork):
+    """The new text was overwritten without a question."""
+    async with at.work as work:
+        (work.path / "a.py").unlink()
+        listing = await at.compare("begin")
+        assert {row.path: row.kind for row in listing.rows} == {"a.py": "deleted"}
+        (work.path / "a.py").write_text("newer\n")
+        at.known = set(range(100))
+        await at.undo_row(listing.rows[0])
+        assert (work.path / "a.py").read_text() == "newer\n"
+        assert "changed since" in work.editor.mentioned[-1][0]
+
+
+async def test_a_change_of_a_file_that_was_deleted_since_is_not_undone(at: SinceWork):
+    """All of the file was brought back."""
+    async with at.work as work:
+        (work.path / "a.py").write_text(ROUND)
+        listing = await at.compare("begin")
+        keys = await at.keys("a.py")
+        (work.path / "a.py").unlink()
+        await at.undo_row(listing.rows[0], keys)
+        assert (work.editor.confirmed, (work.path / "a.py").exists()) == ([], False)
+        assert "changed since" in work.editor.mentioned[-1][0]
+
+
+async def test_selected_lines_of_a_created_file_are_undone_alone(at: SinceWork):
+    """All of the file was deleted, without a question about the other lines."""
+    async with at.work as work:
+        (work.path / "b.py").write_text("one\ntwo\nthree\n")
+        listing = await at.compare("begin")
+        at.known = {1}
+        [(key, _)] = await at.keys("b.py")
+        await at.undo_row(listing.rows[0], [(key, (1, 1))])
+        assert (work.path / "b.py").read_text() == "one\nthree\n"
+        assert work.editor.confirmed == []
+        at.known = {0, 1}
+        [(key, _)] = await at.keys("b.py")
+        await at.undo_row((await at.listing()).rows[0], [(key, (0, 1))])
+        assert not (work.path / "b.py").exists()
+
+
 async def test_line_endings_that_git_changes_are_no_change(at: SinceWork):
     async with at.work as work:
         (work.path / ".gitattributes").write_text("*.py text eol=crlf\n")
