@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..ids import WindowId
@@ -55,6 +55,8 @@ class Preview:
     """Files that have another path then: both paths."""
     left: tuple[str, ...] = ()
     """A sentence for each file that is left alone."""
+    shown: tuple[Difference, ...] = field(default=(), compare=False)
+    """All of these files, as they are now and as they are then."""
 
     @classmethod
     def of(cls, found: Sequence[Difference], written: Collection[str], left: Iterable[str] = ()) -> Preview:
@@ -67,6 +69,7 @@ class Preview:
             tuple(each.path for each in done if each.before is None),
             tuple(f"{each.renamed_from} → {each.path}" for each in done if each.renamed_from),
             tuple(left),
+            tuple(found),
         )
 
     @property
@@ -448,25 +451,34 @@ class Decisions:
         except OSError as error:
             self._roots.editor.messenger.say(sentence(error), window)
 
-    def restore(self, window: WindowId, root: str, number: int) -> None:
-        """Go back to a checkpoint."""
-        self._roots.background(
-            self._decide_in(window, root, "undone", lambda folder: self._restore(window, folder, number))
-        )
+    def restore(self, window: WindowId, root: str, number: int, shown: Collection[Difference]) -> None:
+        """Go back to a checkpoint in what the person was shown of it, as far as it still is as they have seen it."""
 
-    async def _restore(self, window: WindowId, folder: Folder, number: int) -> None:
+        def restore(folder: Folder) -> Coroutine[Any, Any, None]:
+            return self._restore(window, folder, number, shown)
+
+        self._roots.background(self._decide_in(window, root, "undone", restore))
+
+    async def _restore(self, window: WindowId, folder: Folder, number: int, shown: Collection[Difference]) -> None:
         await folder.call(folder.scan)
         found = await folder.call(_back_to, folder, number)
+        known = {*shown}
+        others = [each for each in found if each not in known]
+        left = [f"{each.path} has changed since" for each in others]
+        unknown = {path for each in others for path in each.paths}
+        if others and len(others) == len(found):
+            self._say_left(window, "Not restored", left, "")
+            return
         sees = folder.below(self._roots.sees(window))
-        outcome = await folder.restore(window, number, sees)
-        for known in map(self._roots.window, folder.windows):  # what was kept of them is not what is there now
-            known.done = [
+        outcome = await folder.restore(window, number, lambda path: path not in unknown and sees(path))
+        for each in map(self._roots.window, folder.windows):  # what was kept of them is not what is there now
+            each.done = [
                 (row, "restored" if (row.root, row.path in outcome.written) == (folder.root, True) else state)
-                for row, state in known.done
+                for row, state in each.done
             ]
-        if done := Preview.of(found, outcome.written).files:
-            self._roots.editor.messenger.mention(f"Restored {Preview.of(found, outcome.written)}.", window)
-        self._say_left(window, "Not restored" if done else "Not undone", outcome.left, outcome.unseen)
+        if (done := Preview.of(found, outcome.written)).files:
+            self._roots.editor.messenger.mention(f"Restored {done}.", window)
+        self._say_left(window, "Not restored", [*left, *outcome.left], outcome.unseen)
 
     async def points(self, window: WindowId) -> list[Point]:
         """The checkpoints of a window, the latest first."""
@@ -476,12 +488,15 @@ class Decisions:
         return sorted(found, key=lambda point: point.at, reverse=True)
 
     async def planned(self, point: Point) -> Preview:
-        """What going back to a checkpoint does."""
+        """What going back to a checkpoint does, with the disk as it is now."""
+        await self._roots.events_noted()
         async with self._roots.holding(lambda: self._roots.folder(point.root)) as folder:
             if folder is None:
                 return Preview()
+            await folder.call(folder.scan)
             writes, _, left = await folder.call(folder.checkpoints.plan, point.number)
             found = await folder.call(_back_to, folder, point.number)
+        self._roots.publish_all(folder)
         return Preview.of(found, [write.path for write in writes], left)
 
 

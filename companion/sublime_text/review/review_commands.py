@@ -537,7 +537,8 @@ def _confirm_restore(adapter: Adapter, window: sublime.Window, point: Point, pre
     question += "".join(f"\n\n{what}:\n{_names(paths)}" for what, paths in parts if paths)
     if sublime.ok_cancel_dialog(question, "Restore"):
         number = WindowId(window.id())
-        adapter.thread.post(lambda companion: companion.decisions.restore(number, point.root, point.number))
+        shown = preview.shown
+        adapter.thread.post(lambda companion: companion.decisions.restore(number, point.root, point.number, shown))
 
 
 def _names(paths: Sequence[str]) -> str:

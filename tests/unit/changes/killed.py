@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from companion.changes import journal
-from companion.changes.folder import Folder
 from companion.platforms.files import FolderEntry
 from companion.snapshots import files
 
@@ -48,7 +47,6 @@ async def main(base: Path, what: str, step: int) -> None:
     async with Work(base / "stores", [str(base / "project")]) as work:
         await work.begun(AGENT)
         await work.until(lambda: what == "redo" or work.rows)
-        folder: Folder = work.known.folders[work.folders[0]]
         if what not in SINCE:
             killed_at(step)
         if what == "undo":
@@ -62,7 +60,8 @@ async def main(base: Path, what: str, step: int) -> None:
             killed_at(step)
             await since.undo(what, keys[:2])
         else:
-            work.decisions.restore(WINDOW, folder.root, folder.round.state.checkpoints[0].number)
+            *_, first = await work.decisions.points(WINDOW)
+            await work.restore(first)
         await asyncio.gather(*[task for task in work.tasks if task is not work.known.watching])
 
 

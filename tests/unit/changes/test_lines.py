@@ -184,10 +184,12 @@ async def test_nothing_is_undone_if_the_question_about_lines_of_both_is_closed(w
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
     await work.until(lambda: not work.rounds.roots.is_in_turn(folder))
     row = work.rows["a.py"]
+    [point] = await work.decisions.points(WINDOW)
+    planned = await work.decisions.planned(point)
     for undo in (
         lambda: work.decisions.undo_files(WINDOW, work.rows_of(WINDOW)),
         lambda: work.decisions.undo_files(WINDOW, [row]),
-        lambda: work.decisions.restore(WINDOW, row.root, folder.round.state.checkpoints[0].number),
+        lambda: work.decisions.restore(WINDOW, point.root, point.number, planned.shown),
     ):
         asked, work.editor.said = len(work.editor.confirmed), []
         undo()

@@ -118,7 +118,8 @@ async def test_what_was_left_alone_is_told_also_if_nothing_can_be_looked_at_afte
         elif decision == "redo":
             work.decisions.take_back(WINDOW)
         else:
-            work.decisions.restore(WINDOW, folder.root, folder.round.state.checkpoints[0].number)
+            *_, point = await work.decisions.points(WINDOW)
+            await work.restore(point)
         await work.until(lambda: any("b.py has unsaved edits" in said for said, _ in work.editor.mentioned))
     said = next(text for text, _ in work.editor.mentioned if "b.py has unsaved edits" in text)
     assert "written in 1 file could not be looked at: No space left" in said

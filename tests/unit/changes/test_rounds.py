@@ -84,7 +84,7 @@ async def test_what_was_changed_while_nobody_was_at_work_leaves_what_was_before_
     await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
     assert (work.rows["a.py"].inserted, work.rows["a.py"].agents) == (1, ("Agent",))
     [point] = await work.decisions.points(WINDOW)
-    work.decisions.restore(WINDOW, point.root, point.number)
+    await work.restore(point)
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "mine\n")
     assert (work.path / "c.py").read_text() == "the person's\n"
@@ -112,9 +112,8 @@ async def test_a_turn_of_a_chat_takes_a_checkpoint_and_says_once_what_it_has_cha
     (point,) = await work.decisions.points(WINDOW)
     assert (point.words, point.agent) == ("make it better", "Agent")
     planned = await work.decisions.planned(point)
-    assert set(planned.changed) | set(planned.deleted) >= {"a.py", "new.txt"}
-    assert planned.files == point.files
-    work.decisions.restore(WINDOW, point.root, point.number)
+    assert (planned.changed, planned.deleted) == (("a.py",), ("later.txt", "new.txt"))
+    await work.restore(point)
     await work.until(lambda: (work.path / "a.py").read_text() == LINES)
     await work.until(lambda: not (work.path / "new.txt").exists())
 
@@ -135,10 +134,37 @@ async def test_a_checkpoint_counts_files_in_its_row_in_its_question_and_afterwar
     planned = await work.decisions.planned(point)
     assert planned == Preview(("a.py",), ("new.txt",), ("gone.py",), ("there.py → moved.py",))
     assert point.files == planned.files == 4
-    work.decisions.restore(WINDOW, point.root, point.number)
+    await work.restore(point)
     said = "Restored 4 files: 1 changed, 1 deleted, 1 brought back, 1 moved back."
     await work.until(lambda: (said, WINDOW) in work.editor.mentioned)
     assert [state for row, state in work.known.done if row.path == "a.py"] == ["restored"]
+
+
+async def test_a_restore_does_what_was_shown_of_it_and_no_more(work: Work):
+    """What an agent had written while the question was read was undone, too."""
+    (work.path / "b.py").write_text("b\n")
+    (work.path / "c.py").write_text("c\n")
+    folder = await work.in_turn()
+    (work.path / "a.py").write_text("agent\n")
+    (work.path / "b.py").write_text("agent\n")
+    (point,) = await work.decisions.points(WINDOW)
+    planned = await work.decisions.planned(point)
+    assert planned.changed == ("a.py", "b.py")
+    (work.path / "b.py").write_text("later\n")
+    (work.path / "c.py").unlink()
+    work.decisions.restore(WINDOW, point.root, point.number, planned.shown)
+    await work.until(lambda: len(work.editor.mentioned) == 2)
+    assert [said for said, _ in work.editor.mentioned] == [
+        "Restored 1 file: 1 changed.",
+        "Not restored: b.py has changed since and 1 more.",
+    ]
+    assert (work.path / "a.py").read_text() == LINES
+    assert ((work.path / "b.py").read_text(), (work.path / "c.py").exists()) == ("later\n", False)
+    checkpoints = folder.round.state.checkpoints
+    work.decisions.restore(WINDOW, point.root, point.number, planned.shown)
+    await work.until(lambda: len(work.editor.mentioned) == 3)
+    assert work.editor.mentioned[-1][0] == "Not restored: b.py has changed since and 1 more."
+    assert folder.round.state.checkpoints == checkpoints
 
 
 @pytest.mark.parametrize("has_ended", [False, True])

@@ -283,7 +283,7 @@ async def test_a_restored_checkpoint_that_has_written_nothing_is_taken_back_alon
     work.decisions.keep_files(WINDOW, [work.rows["b.py"]])
     await work.until(lambda: not work.rows)
     (point,) = [each for each in await work.decisions.points(WINDOW) if each.words == "go on"]
-    work.decisions.restore(WINDOW, point.root, point.number)
+    await work.restore(point)
     await work.until(lambda: set(work.rows) == {"b.py"})
     work.decisions.take_back(WINDOW)
     await work.until(lambda: not work.rows)

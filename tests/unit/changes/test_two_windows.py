@@ -477,7 +477,8 @@ class Windows(RuleBasedStateMachine):
                 for each in folder.round.state.checkpoints
             ]
             if points:
-                editor.decisions.restore(window, points[0][0].root, points[0][1].number)
+                folder, point = points[0]
+                editor.decisions.restore(window, folder.root, point.number, folder.checkpoints.back_to(point))
 
     def killing(self, step: int | None, what: Callable[[Editor], Any]) -> None:
         """Decide something, and be killed before or after a step of it; there is no editor any more then."""

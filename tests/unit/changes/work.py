@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from companion.changes.decisions import Decisions
+from companion.changes.decisions import Decisions, Point
 from companion.changes.folder import Folder
 from companion.changes.roots import WindowChanges
 from companion.changes.rounds import Rounds
@@ -82,6 +82,11 @@ class Work:
                 return
             await asyncio.sleep(0.02)
         raise AssertionError(f"{self.rows} {self.editor.said}")
+
+    async def restore(self, point: Point) -> None:
+        """Go back to a checkpoint in all that is shown of it."""
+        planned = await self.decisions.planned(point)
+        self.decisions.restore(WINDOW, point.root, point.number, planned.shown)
 
     @property
     def known(self) -> WindowChanges:
