@@ -43,6 +43,7 @@ from .diff_marks import OUTLINED, add_lines, add_words
 from .diff_marks import Kind as DiffKind
 from .feed import ReviewFeed, proposal_version
 from .header import show_reason
+from .navigation import rows_in
 
 if TYPE_CHECKING:
     from .diff_view import DiffView
@@ -376,12 +377,10 @@ class ReviewTab:
     def _place(self) -> _Place | None:
         if not self._blocks or not len(self.view.sel()):
             return None
-        point = self.view.sel()[0].b
-        at = self._block_at(point)
-        block = self._blocks[at]
-        row, column = self.view.rowcol(point)
-        line = row - self._rows[at]
-        y = self.view.text_to_layout(point)[1] - self.view.viewport_position()[1]
+        row, column = self._row(), self.view.rowcol(self.view.sel()[0].b)[1]
+        at = self._at_row(row)
+        block, line = self._blocks[at], row - self._rows[at]
+        y = self.view.text_to_layout(self.view.text_point(row, column))[1] - self.view.viewport_position()[1]
         if block.body and block.body.changes and line:
             change = block.body.change_at(line - 1)
             return _Place(block.key, line, column, at, change, block.body.ident(change), y)
@@ -451,8 +450,9 @@ class ReviewTab:
         start = bisect_right(self._rows, first) - 1
         return range(max(start, 0), min(bisect_right(self._rows, last), len(self._blocks)))
 
-    def _block_at(self, point: int) -> int:
-        return min(max(bisect_right(self._points, point) - 1, 0), len(self._blocks) - 1)
+    def _at_row(self, row: int) -> int:
+        """The number of the block that has a row."""
+        return min(max(bisect_right(self._rows, row) - 1, 0), len(self._blocks) - 1)
 
     # What is in sight
 
@@ -548,8 +548,8 @@ class ReviewTab:
 
     def _go(self, what: What, step: Literal[1, -1]) -> bool:
         row = self._row()
-        here = max(bisect_right(self._rows, row) - 1, 0)
-        blocks = range(here, len(self._blocks)) if step > 0 else range(min(here, len(self._blocks) - 1), -1, -1)
+        here = self._at_row(row)
+        blocks = range(here, len(self._blocks)) if step > 0 else range(here, -1, -1)
         for at in blocks:
             line = row - self._rows[at]
             if what == "change":
@@ -565,7 +565,8 @@ class ReviewTab:
         return False
 
     def _row(self) -> int:
-        return self.view.rowcol(self.view.sel()[0].b)[0] if len(self.view.sel()) else 0
+        """That of the caret: the last one of a selection."""
+        return rows_in(self.view, self.view.sel()[0])[1] if len(self.view.sel()) else 0
 
     def _show(self, row: int, column: int = 0) -> None:
         self._left, self._is_first = None, False
@@ -583,7 +584,7 @@ class ReviewTab:
     def here(self) -> tuple[Block, int]:
         """The block of the caret, and the line in it."""
         row = self._row()
-        at = min(max(bisect_right(self._rows, row) - 1, 0), len(self._blocks) - 1)
+        at = self._at_row(row)
         return self._blocks[at], row - self._rows[at]
 
     @property

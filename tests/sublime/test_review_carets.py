@@ -1,0 +1,67 @@
+"""Which change, file or proposal a key in the Review means: what the carets and selections of its view say."""
+
+from __future__ import annotations
+
+import sublime
+
+from .companion_case import Steps
+from .test_review_tab import OLD, ReviewCase
+
+
+class CaretCase(ReviewCase):
+    def changed(self, **texts: str) -> Steps:
+        """Files with changes, by their names without the ending, in the Review."""
+        for name in texts:
+            (self.folder / f"{name}.py").write_text(OLD)
+        yield from self.begun()
+        for name, text in texts.items():
+            (self.folder / f"{name}.py").write_text(text)
+        yield from self.waits(len(texts))
+        yield from self.review()
+        yield self.has(*(f"▾ {name}.py" for name in texts))
+
+    def text(self, name: str) -> str:
+        return (self.folder / f"{name}.py").read_text()
+
+    def select_from(self, *lines: str, rows: int = 1) -> None:
+        """Select whole lines downwards, with their last line feed: so many from each that begins so."""
+        self.tab.sel().clear()
+        for line in lines:
+            row = next(at for at, each in enumerate(self.lines()) if each.startswith(line))
+            self.tab.sel().add(sublime.Region(self.tab.text_point(row, 0), self.tab.text_point(row + rows, 0)))
+
+
+class TestSelectionsThatEndAtALine(CaretCase):
+    """Ctrl+L, a triple click and Shift+Down leave the caret at the beginning of the line below."""
+
+    def test_undo_of_a_files_last_lines_leaves_the_next_file_alone(self) -> Steps:
+        """The next file was undone as a whole."""
+        yield from self.changed(app=f"{OLD}one\ntwo\n", b=(other := OLD.replace("line 7\n", "seven\n")))
+        self.select_from("two")
+        self.press("u")
+        yield lambda: self.text("app") == f"{OLD}one\n"
+        self.assertEqual(self.text("b"), other)
+
+    def test_it_stays_in_its_file_when_an_agent_goes_on_writing(self) -> Steps:
+        """The Review is drawn anew, and the caret was put on the heading."""
+        yield from self.changed(app=f"{OLD}one\ntwo\n", b=OLD.replace("line 7\n", "seven\n"))
+        self.select_from("two")
+        (self.folder / "b.py").write_text(other := OLD.replace("line 7\n", "7\n"))
+        yield self.has("two", "▾ b.py", "7")
+        self.press("u")
+        yield lambda: "two" not in self.text("app")
+        self.assertEqual(self.text("b"), other)
+
+    def test_accept_answers_the_proposal_of_the_selected_line(self) -> Steps:
+        """The next one was accepted."""
+        self.file.write_text(OLD)
+        (self.folder / "b.py").write_text(OLD)
+        first = yield from self.propose(f"{OLD}more\n")
+        second = yield from self.propose(OLD.replace("line 3\n", "three\n"), self.folder / "b.py")
+        yield from self.review()
+        yield self.has("▾ app.py", "more", "▾ b.py", "three")
+        yield lambda: first.attention.is_seen and second.attention.is_seen
+        self.select_from("more")
+        self.press("primary+s")
+        yield lambda: self.cli.outcomes
+        self.assertEqual([told["filePath"] for _, told in self.cli.outcomes], [str(self.file)])
