@@ -65,3 +65,51 @@ class TestSelectionsThatEndAtALine(CaretCase):
         self.press("primary+s")
         yield lambda: self.cli.outcomes
         self.assertEqual([told["filePath"] for _, told in self.cli.outcomes], [str(self.file)])
+
+
+class TestViewsOfTheTab(CaretCase):
+    """The person has cloned the Review, or split its view."""
+
+    def clone(self) -> sublime.View:
+        """A second view of it, which has the focus then: self.tab. Returns the first one."""
+        first = self.tab
+        self.window.focus_view(first)
+        self.window.run_command("clone_file")
+        [self.tab] = [view for view in self.window.views() if view != first and view.buffer_id() == first.buffer_id()]
+        self.window.focus_view(self.tab)
+        return first
+
+    def test_a_key_means_the_caret_of_the_view_that_has_the_focus(self) -> Steps:
+        """It decided at the caret of the first one, wherever that was."""
+        yield from self.changed(app=OLD.replace("line 3\n", "three\n").replace("line 30\n", "thirty\n"))
+        yield self.has("▾ app.py", "thirty")
+        self.go_to("line 3")
+        first = self.clone()
+        self.go_to("line 30")
+        self.press("u")
+        yield lambda: self.text("app") == OLD.replace("line 3\n", "three\n")
+        self.tab = first
+        self.window.focus_view(first)
+        self.go_to("three")
+        self.press("u")
+        yield lambda: self.text("app") == OLD
+
+    def test_the_marks_are_in_the_view_that_has_the_focus(self) -> Steps:
+        yield from self.changed(app=OLD.replace("line 3\n", "three\n"))
+        yield self.has("▾ app.py", "three")
+        first = self.clone()
+        added = "qwen_companion.review.added"
+        yield lambda: self.tab.get_regions(added) and not first.get_regions(added)
+        self.assertFalse(self.tab.settings().get("line_numbers"))
+        self.window.focus_view(first)
+        yield lambda: first.get_regions(added) and not self.tab.get_regions(added)
+
+    def test_it_goes_on_in_one_view_when_the_other_is_closed(self) -> Steps:
+        yield from self.changed(app=OLD.replace("line 3\n", "three\n"))
+        yield self.has("▾ app.py", "three")
+        first = self.clone()
+        first.close()
+        self.window.focus_view(self.tab)
+        self.go_to("three")
+        self.press("u")
+        yield lambda: self.text("app") == OLD

@@ -287,8 +287,7 @@ class ReviewTab:
         view.set_scratch(True)
         view.set_read_only(True)
         view.assign_syntax(SYNTAX)
-        view.settings().update(_SETTINGS)
-        vim.turn_off(view)
+        _set_up(view)
 
     @property
     def is_open(self) -> bool:
@@ -302,6 +301,13 @@ class ReviewTab:
                 self._record.keep(**{CARET: [place.key, place.line, place.column]})
             self._marks.erase()
         self._is_released = True
+
+    def go_on_in(self, view: sublime.View) -> None:
+        """The person has gone to a clone: it is the one with the marks now, and its carets count."""
+        if view != self.view:
+            self._marks.erase()
+            self.view, self._marks = view, ReviewMarks(view, self._decisions, self._clicked)
+            _set_up(view)
 
     # Showing
 
@@ -792,6 +798,11 @@ class ReviewTab:
 
     def _say(self, message: str) -> None:
         say(self.view.window(), message)
+
+
+def _set_up(view: sublime.View) -> None:
+    view.settings().update(_SETTINGS)
+    vim.turn_off(view)
 
 
 def key_hints() -> tuple[str, str]:

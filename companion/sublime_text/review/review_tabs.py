@@ -134,7 +134,8 @@ class ReviewTabs:
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
-        if tab := self._tab_in(window, view):
+        if tab := self.of(view):
+            tab.go_on_in(view)
             tab.feed.refresh()
             tab.wake()
             self._draw_soon(window, tab.feed.kind)
