@@ -19,14 +19,14 @@ _TRIED: dict[Action, tuple[Action, ...]] = {"undo": ("revert", "restore"), "redo
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The changes to revert or to restore: those at some lines, or the one with a fingerprint."""
+    """The changes to revert or to restore: those at some lines, or those with some fingerprints."""
 
     action: Action
     lines: tuple[Range, ...] = ()
     """The first and the last line of each caret or selection."""
     side: Side = "new"
     """The side of the lines: "old" for the original, "new" for the proposal."""
-    fingerprint: str = ""
+    fingerprints: tuple[str, ...] = ()
 
 
 def fingerprint(start: int, end: int, lines: Sequence[str]) -> str:
@@ -92,8 +92,8 @@ def edits_of(target: Target, original: str, shown: str, text: str) -> tuple[Acti
 def _reverts(target: Target, original: str, text: str) -> list[TextEdit]:
     originals, now = lines_of(original), lines_of(text)
     found = changes(originals, now)
-    if target.fingerprint:
-        chosen = [change for change in found if revert_fingerprint(change, now) == target.fingerprint]
+    if target.fingerprints:
+        chosen = [change for change in found if revert_fingerprint(change, now) in target.fingerprints]
     else:
         chosen = touched(found, target.lines, target.side, originals if target.side == "old" else now)
     return revert_edits(originals, now, chosen)
@@ -102,8 +102,8 @@ def _reverts(target: Target, original: str, text: str) -> list[TextEdit]:
 def _restores(target: Target, original: str, shown: str, text: str) -> list[TextEdit]:
     now, proposed = lines_of(text), lines_of(shown)
     found = changes(now, proposed)
-    if target.fingerprint:
-        chosen = [change for change in found if restore_fingerprint(change, now) == target.fingerprint]
+    if target.fingerprints:
+        chosen = [change for change in found if restore_fingerprint(change, now) in target.fingerprints]
     else:
         lines = target.lines if target.side == "new" else _across(target.lines, lines_of(original), now)
         chosen = touched(found, lines, "old", now)

@@ -123,7 +123,7 @@ class ReviewTexts:
                 whole = await asyncio.to_thread(in_one, edits, text)
                 self._reverting[review] = text, whole.apply(text)
             elif not edits:
-                self._editor.messenger.mention(EDITED if target.fingerprint else NO_CHANGE, review.window)
+                self._editor.messenger.mention(EDITED if target.fingerprints else NO_CHANGE, review.window)
         finally:
             self._editor.diffs.edit_review(review, edits, version)
 

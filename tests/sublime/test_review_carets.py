@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sublime
 
-from .companion_case import Steps
+from .companion_case import Steps, text_of
 from .test_review_tab import OLD, ReviewCase
 
 
@@ -113,3 +113,26 @@ class TestViewsOfTheTab(CaretCase):
         self.go_to("three")
         self.press("u")
         yield lambda: self.text("app") == OLD
+
+
+class TestSeveralSelections(CaretCase):
+    def select_in(self, view: sublime.View, *lines: str) -> None:
+        """Select the first character of the first lines that are so."""
+        view.sel().clear()
+        for line in lines:
+            row = text_of(view).replace("\xa0", " ").split("\n").index(line)
+            view.sel().add(sublime.Region(view.text_point(row, 0), view.text_point(row, 1)))
+
+    def test_undo_reverts_the_selected_changes_of_a_proposal_and_no_other_one(self) -> Steps:
+        """The first revert moved the lines of the others, and the change below was reverted."""
+        self.file.write_text(OLD)
+        text = OLD.replace("line 5\n", "line 5\na1\na2\na3\n").replace("line 22\n", "line 22\nc1\n")
+        yield from self.open_diff(text := text.replace("line 20\n", "line 20\nb1\nb2\n"))
+        self.window.focus_view(self.view)
+        yield from self.review()
+        yield self.has("▾ app.py", "a1", "b2", "c1")
+        self.select_in(self.tab, "a1", "b2")
+        self.press("u")
+        yield lambda: text_of(self.proposal) == OLD.replace("line 22\n", "line 22\nc1\n")
+        self.window.run_command("qwen_companion_take_back")
+        yield lambda: text_of(self.proposal) == text

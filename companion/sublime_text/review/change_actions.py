@@ -66,13 +66,9 @@ class ChangeActions:
         of_diff = view if self._diff.has(view) else self._diff.proposal
         self.add(lambda: self._begin_at_carets(self._undo_or_redo(), of_diff))
 
-    def follow(self, action: Action, fingerprint: str) -> None:
-        """Revert or restore the change that a link names."""
-        self.add(lambda: self._begin(lambda: Target(action, fingerprint=fingerprint)))
-
-    def edit_lines(self, action: Action, lines: tuple[int, int]) -> None:
-        """Revert or restore the changes at some lines of the proposal: the first and the last, from 0."""
-        self.add(lambda: self._begin(lambda: Target(action, (lines,))))
+    def follow(self, action: Action, *fingerprints: str) -> None:
+        """Revert or restore the changes that a link or a key names, as one edit."""
+        self.add(lambda: self._begin(lambda: Target(action, fingerprints=fingerprints)))
 
     def compare(self) -> None:
         """Have the companion compare the texts as they are now, for the marks."""

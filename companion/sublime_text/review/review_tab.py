@@ -38,10 +38,10 @@ from ..panels import say
 from ..style import ACCEPTS, COLOURS, REJECTS, SIGN_COLOURS
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible, select
 from .answers import JUST_APPEARED, LONGEST_NAME, SETTLED
-from .decisions import CHANGED, Decision, ReviewDecisions
+from .decisions import Decision, ReviewDecisions
 from .diff_marks import OUTLINED, add_lines, add_words
 from .diff_marks import Kind as DiffKind
-from .feed import ReviewFeed, proposal_version
+from .feed import ReviewFeed
 from .header import show_reason
 from .navigation import rows_in
 
@@ -636,7 +636,7 @@ class ReviewTab:
         if is_file or line == 0 or not (block.file.has_parts or is_some) or block.body is None:
             if self._decisions.decide_files([(block.file, block.body)], what):
                 self._after("file")
-        elif found := self._chosen(block):
+        elif found := self._chosen(block.body, block):
             if self._decisions.decide(block.file, block.body, what, found):
                 self._after("change")
         else:
@@ -696,48 +696,44 @@ class ReviewTab:
             self._say(ANSWERED.format(flat(block.file.path, LONGEST_NAME)))
         elif is_file or not line or block.body is None:
             self._say("A proposal is answered as a whole: Accept or Reject.")
-        elif found := self._chosen(block):
-            is_shown = block.body is self.feed.bodies.get(block.file.key)
-            is_as_it_was = is_shown and self.feed.is_current(block.file.key, proposal_version(diff))
-            if any(lines for _, lines in found) and not is_as_it_was:
-                self._say(CHANGED.format(flat(block.file.path, LONGEST_NAME)))
-                return
+        elif chosen := self._selected(block.body, block):
             self._diffs.open_behind(diff)
-            for change, lines in found:
-                if lines:
-                    diff.actions.edit_lines("revert", lines)
-                else:
-                    diff.actions.follow("revert", block.body.changes[change][4])
+            diff.actions.follow("revert", *(block.body.changes[change][4] for change in chosen))
         else:
             self._say(NO_CHANGE)
 
-    def _chosen(self, block: Block) -> list[tuple[int, Lines]]:
-        """The changes at the carets and selections in a block, with the file's lines if only some are selected."""
-        body, row = block.body, self._rows[self._blocks.index(block)]
-        found: dict[int, Lines] = {}
-        if body is None or block.file is None:
-            return []
-        under_way = self._decisions.under_way(block.file.key, body)
+    def _selected(self, body: Body, block: Block) -> dict[int, set[int]]:
+        """The lines of a block's body at the carets and selections, by the changes that they belong to, from the top.
+
+        A caret means all lines of its change.
+        """
+        row = self._rows[self._blocks.index(block)] + 1
+        under_way = self._decisions.under_way(block.file.key, body) if block.file else set[int]()
+        found: defaultdict[int, set[int]] = defaultdict(set)
         for region in self.view.sel():
-            first = self.view.rowcol(region.begin())[0] - row - 1
-            last, column = self.view.rowcol(region.end())
-            last -= row + 1 + (column == 0 and not region.empty())
+            first, last = (at - row for at in rows_in(self.view, region))
             start = max(body.change_at(max(min(first, body.lines - 1), 0)), 0)
             for change in range(start, len(body.changes)):
                 lines = body.lines_of(change)
                 if lines.start > last:
                     break
-                chosen = range(max(first, lines.start), min(last + 1, lines.stop))
-                if not chosen or change in under_way:
-                    continue
-                added = [at for at in chosen if body.kinds[at] == "+"]
-                if region.empty() or len(chosen) == len(lines):
-                    found[change] = None
-                elif added:
-                    found[change] = body.numbers[added[0]] - 1, body.numbers[added[-1]] - 1
-                else:
-                    self._say("Removed lines are decided with the new ones: select those.")
-        return sorted(found.items())
+                selected = range(max(first, lines.start), min(last + 1, lines.stop))
+                if selected and change not in under_way:
+                    found[change].update(lines if region.empty() else selected)
+        return dict(sorted(found.items()))
+
+    def _chosen(self, body: Body, block: Block) -> list[tuple[int, Lines]]:
+        """The changes at the carets and selections, with the file's lines if only some are selected."""
+        found: list[tuple[int, Lines]] = []
+        for change, selected in self._selected(body, block).items():
+            added = [at for at in sorted(selected) if body.kinds[at] == "+"]
+            if len(selected) == len(body.lines_of(change)):
+                found.append((change, None))
+            elif added:
+                found.append((change, (body.numbers[added[0]] - 1, body.numbers[added[-1]] - 1)))
+            else:
+                self._say("Removed lines are decided with the new ones: select those.")
+        return found
 
     def answer(self, key: FileKey, what: str) -> None:
         """Accept or reject a proposal."""

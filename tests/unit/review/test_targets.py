@@ -44,10 +44,10 @@ def test_each_fingerprint_names_one_change(pair: tuple[str, str]):
     names = [revert_fingerprint(change, lines_of(proposal)) for change in found]
     assert len(set(names)) == len(names)
     for change, name in zip(found, names, strict=True):
-        _, [edit] = edits_of(Target("revert", fingerprint=name), original, proposal, proposal)
+        _, [edit] = edits_of(Target("revert", fingerprints=(name,)), original, proposal, proposal)
         left = changes(original, edit.apply(proposal))
         assert len(left) < len(found) or change not in left
-    assert edits_of(Target("revert", fingerprint="0-0-none-0"), original, proposal, proposal)[1] == []
+    assert edits_of(Target("revert", fingerprints=("0-0-none-0",)), original, proposal, proposal)[1] == []
 
 
 @example(("\n\n", "\n"), random.Random(1))  # noqa: S311
@@ -59,7 +59,7 @@ def test_what_was_reverted_is_restored_at_the_caret(pair: tuple[str, str], chanc
     if not (found := changes(original, proposal)):
         return
     name = revert_fingerprint(chance.choice(found), lines_of(proposal))
-    _, [edit] = edits_of(Target("revert", fingerprint=name), original, proposal, proposal)
+    _, [edit] = edits_of(Target("revert", fingerprints=(name,)), original, proposal, proposal)
     text = edit.apply(proposal)
     caret = edit.start + len(edit.text)
     if edit.text.endswith("\n") and not (edit.text == "\n" and caret == len(text)):
@@ -110,8 +110,8 @@ def test_a_link_names_no_change_that_was_edited_since():
     original, text, edited = "a\nb\nc", "a\nB\nc", "a\nmine\nc"
     [change] = changes(original, text)
     name = revert_fingerprint(change, lines_of(text))
-    assert len(edits_of(Target("revert", fingerprint=name), original, text, text)[1]) == 1
-    assert edits_of(Target("revert", fingerprint=name), original, text, edited)[1] == []
+    assert len(edits_of(Target("revert", fingerprints=(name,)), original, text, text)[1]) == 1
+    assert edits_of(Target("revert", fingerprints=(name,)), original, text, edited)[1] == []
 
 
 @pytest.mark.parametrize("carets", [False, True])
