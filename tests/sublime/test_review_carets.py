@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import sublime
 
 from .companion_case import Steps, text_of
@@ -136,3 +138,39 @@ class TestSeveralSelections(CaretCase):
         yield lambda: text_of(self.proposal) == OLD.replace("line 22\n", "line 22\nc1\n")
         self.window.run_command("qwen_companion_take_back")
         yield lambda: text_of(self.proposal) == text
+
+    def created(self) -> Steps:
+        """A change with five new lines."""
+        self.file.write_text(OLD)
+        yield lambda: text_of(self.view) == OLD
+        yield from self.begun()
+        self.file.write_text(self.with_lines("a1", "a2", "a3", "a4", "a5"))
+        yield from self.waits(1)
+
+    @staticmethod
+    def with_lines(*lines: str) -> str:
+        return OLD.replace("line 5\n", "\n".join(["line 5", *lines, ""]))
+
+    def undo_lines(self, view: sublime.View, undo: Callable[[], object]) -> Steps:
+        """Undo lines of the change, each of which has a selection of its own."""
+        self.screen.messages.clear()
+        self.select_in(view, "a2", "a4")
+        undo()
+        self.assertTrue(self.screen.said("Select the lines of a change without a gap."), self.screen.messages)
+        yield 300
+        self.assertEqual(self.file.read_text(), self.with_lines("a1", "a2", "a3", "a4", "a5"))
+        self.select_in(view, "a2", "a3", "a4")
+        undo()
+        yield lambda: self.file.read_text() == self.with_lines("a1", "a5")
+
+    def test_lines_of_a_change_with_selections_of_their_own_are_decided_together_in_the_review(self) -> Steps:
+        """Only the last one was, and nothing was said."""
+        yield from self.created()
+        yield from self.review()
+        yield self.has("▾ app.py", "a5")
+        yield from self.undo_lines(self.tab, lambda: self.press("u"))
+
+    def test_lines_of_a_change_with_selections_of_their_own_are_decided_together_in_the_file(self) -> Steps:
+        yield from self.created()
+        yield lambda: "a5" in text_of(self.view) and len(self.screen.links(self.view)) == 2
+        yield from self.undo_lines(self.view, lambda: self.view.run_command("qwen_companion_undo_change"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import sublime
@@ -24,6 +24,7 @@ KEYS_STATUS = "zy_qwen_companion_keys"
 """Key of what the status bar says of the change at the caret."""
 MANY_EDITS = 500
 """More edits than this are made as one: the editor takes a while for each."""
+IN_PIECES = "Select the lines of a change without a gap."
 
 
 def make_edits(proposal: sublime.View, edits: Sequence[TextEdit], *, moves_carets: bool) -> None:
@@ -109,6 +110,14 @@ def rows_in(view: sublime.View, region: sublime.Region) -> tuple[int, int]:
     first = view.rowcol(region.begin())[0]
     last, column = view.rowcol(region.end())
     return first, last - (column == 0 and last > first)
+
+
+def pieces(rows: Iterable[int]) -> list[tuple[int, int]]:
+    """The first and the last one of each run of rows, from the top."""
+    known = set(rows)
+    firsts = sorted(row for row in known if row - 1 not in known)
+    lasts = sorted(row for row in known if row + 1 not in known)
+    return list(zip(firsts, lasts, strict=True))
 
 
 def _carets_after(edits: Sequence[TextEdit], size: int) -> list[sublime.Region]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
@@ -43,7 +43,7 @@ from .diff_marks import OUTLINED, add_lines, add_words
 from .diff_marks import Kind as DiffKind
 from .feed import ReviewFeed
 from .header import show_reason
-from .navigation import rows_in
+from .navigation import IN_PIECES, pieces, rows_in
 
 if TYPE_CHECKING:
     from .diff_view import DiffView
@@ -636,11 +636,12 @@ class ReviewTab:
         if is_file or line == 0 or not (block.file.has_parts or is_some) or block.body is None:
             if self._decisions.decide_files([(block.file, block.body)], what):
                 self._after("file")
-        elif found := self._chosen(block.body, block):
-            if self._decisions.decide(block.file, block.body, what, found):
-                self._after("change")
-        else:
+        elif not (selected := self._selected(block.body, block)):
             self._say(NO_CHANGE)
+        elif (found := self._chosen(block.body, selected)) and self._decisions.decide(
+            block.file, block.body, what, found
+        ):
+            self._after("change")
 
     def _after(self, what: What) -> None:
         """Something is decided: go on to the next one."""
@@ -722,18 +723,21 @@ class ReviewTab:
                     found[change].update(lines if region.empty() else selected)
         return dict(sorted(found.items()))
 
-    def _chosen(self, body: Body, block: Block) -> list[tuple[int, Lines]]:
-        """The changes at the carets and selections, with the file's lines if only some are selected."""
+    def _chosen(self, body: Body, selected: Mapping[int, Collection[int]]) -> list[tuple[int, Lines]]:
+        """These changes of a body, with the file's lines if only some are selected. What can't be decided is said."""
         found: list[tuple[int, Lines]] = []
-        for change, selected in self._selected(body, block).items():
-            added = [at for at in sorted(selected) if body.kinds[at] == "+"]
-            if len(selected) == len(body.lines_of(change)):
+        for change, lines in selected.items():
+            added = [body.numbers[at] - 1 for at in lines if body.kinds[at] == "+"]
+            if len(lines) == len(body.lines_of(change)):
                 found.append((change, None))
             elif added:
-                found.append((change, (body.numbers[added[0]] - 1, body.numbers[added[-1]] - 1)))
+                found += [(change, piece) for piece in pieces(added)]
             else:
                 self._say("Removed lines are decided with the new ones: select those.")
-        return found
+        if len(dict(found)) == len(found):
+            return found
+        self._say(IN_PIECES)
+        return []
 
     def answer(self, key: FileKey, what: str) -> None:
         """Accept or reject a proposal."""

@@ -21,7 +21,7 @@ from ..buffers import text_of
 from ..calls import AskLater, unsaid
 from ..style import ACCEPTS, COLOURS, UNDOES
 from .diff_marks import Links, SideMarks
-from .navigation import KEYS_STATUS, MarkedChanges, rows_in
+from .navigation import KEYS_STATUS, MarkedChanges, pieces, rows_in
 from .removed_lines import RemovedLines, gap_above, gone_lines
 from .side_by_side import Lines
 
@@ -140,23 +140,24 @@ class WrittenView(MarkedChanges):
     def at_carets(self) -> list[tuple[str, tuple[int, int] | None]]:
         """The changes at the carets and selections: the key of each, and the lines if only some are selected.
 
-        The lines fit as long as the view has the text that was compared.
+        A change is there once for each piece of it that is selected. The lines fit as long as the view has the text
+        that was compared.
         """
-        found: dict[int, tuple[int, int] | None] = {}
         regions = self.regions
         if len(regions) != len(self.changes.changes):
             return []
-        for selected in self.view.sel():
-            first, last = rows_in(self.view, selected)
-            for number, region in enumerate(regions):
-                start = self.view.rowcol(region.begin())[0]
-                end = rows_in(self.view, region)[1] if not region.empty() else start
-                if start <= last and first <= end:
-                    is_part = not selected.empty() and not region.empty() and (first > start or last < end)
-                    lines = self.changes.changes[number][2:4]
-                    shift = lines[0] - start
-                    found[number] = (first + shift, last + shift) if is_part else None
-        return [(self.changes.changes[number][4], found[number]) for number in sorted(found)]
+        found: list[tuple[str, tuple[int, int] | None]] = []
+        selections = [(*rows_in(self.view, each), each.empty()) for each in self.view.sel()]
+        for change, region in zip(self.changes.changes, regions, strict=True):
+            start, end = rows_in(self.view, region)
+            touching = [each for each in selections if start <= each[1] and each[0] <= end]
+            selected = {row for first, last, _ in touching for row in range(max(first, start), min(last, end) + 1)}
+            if any(is_caret for *_, is_caret in touching) or len(selected) == end - start + 1:
+                found.append((change[4], None))
+            else:
+                shift = change[2] - start
+                found += [(change[4], (first + shift, last + shift)) for first, last in pieces(selected)]
+        return found
 
     def go_on_from(self, row: int) -> None:
         """Go to the change at a row or the next one after it, otherwise to the first one."""
