@@ -174,3 +174,22 @@ class TestSeveralSelections(CaretCase):
         yield from self.created()
         yield lambda: "a5" in text_of(self.view) and len(self.screen.links(self.view)) == 2
         yield from self.undo_lines(self.view, lambda: self.view.run_command("qwen_companion_undo_change"))
+
+
+class TestOnTheWay(CaretCase):
+    def test_the_next_change_does_not_take_the_caret_when_it_comes_after_the_person_has_gone_elsewhere(self) -> Steps:
+        """The caret jumped, and the next key decided another change than the one that was clicked."""
+        (self.folder / "c.py").write_text(OLD)
+        yield from self.changed(app=OLD.replace("line 30\n", "thirty\n"), b=OLD.replace("line 7\n", ""))
+        yield self.has("▾ b.py", "line 7")
+        go_on = self.slowed("bodies")
+        (self.folder / "c.py").write_text(OLD.replace("line 20\n", "twenty\n"))
+        yield self.has("▾ c.py")
+        self.go_to("line 7")
+        self.press("n")
+        self.assertEqual(self.row(), "line 7")
+        self.go_to("line 30")
+        go_on()
+        yield self.has("▾ c.py", "twenty")
+        yield 100
+        self.assertEqual(self.row(), "line 30")

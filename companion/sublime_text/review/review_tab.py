@@ -376,9 +376,14 @@ class ReviewTab:
 
     def _belongs(self) -> _Place | None:
         """Where the caret is, or was before its lines went away; None if it has yet to be led to a change."""
-        if self._caret != [*self.view.sel()]:  # the person has moved it
-            self._left, self._is_first, self._came = None, False, 0.0
+        self._note_move()
         return self._left or (None if self._is_first else self._place())
+
+    def _note_move(self) -> None:
+        """If the person has moved the caret, nothing else does until they press a key again."""
+        if self._caret != (carets := [*self.view.sel()]):
+            self._caret, self._goes = carets, None
+            self._left, self._is_first, self._came = None, False, 0.0
 
     def _place(self) -> _Place | None:
         if not self._blocks or not len(self.view.sel()):
@@ -537,6 +542,7 @@ class ReviewTab:
 
         It may have to be filled first.
         """
+        self._note_move()
         self._goes = None
         if not self._go(what, step):
             if step > 0 and not self._arrangement.is_whole:
