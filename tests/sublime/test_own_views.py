@@ -271,7 +271,7 @@ class TestWorkspaces(PosingCase):
     def test_a_clone_that_is_looked_at_in_another_window_takes_no_record_along(self) -> Steps:
         own = self.window.new_file()
         own.set_scratch(True)
-        views().take(own, "review")
+        views().take(own, "changes of a turn")
         self.window.run_command("clone_file")
         [clone] = [view for view in self.window.views() if view.buffer_id() == own.buffer_id() and view != own]
         there = yield from self.another_window()
@@ -279,14 +279,14 @@ class TestWorkspaces(PosingCase):
         views().activated(there, clone)
         views().hand_over()
         self.assertEqual(views().restore(self.window), [])
-        self.assertEqual((kind_of(own), own.is_scratch()), ("review", True))
+        self.assertEqual((kind_of(own), own.is_scratch()), ("changes of a turn", True))
         with patch.object(type(clone), "window", lambda _: there):  # it is the only one that is left
             own.close()
             views().closed(own)
         views().hand_over()
         self.assertEqual(views().restore(there), [])
         views().activated(there, clone)
-        self.assertEqual(kind_of(clone), "review")
+        self.assertEqual(kind_of(clone), "changes of a turn")
         clone.close()
 
     def test_a_damaged_record_is_none_and_costs_no_other(self) -> None:

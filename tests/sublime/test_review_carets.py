@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from unittest.mock import patch
 
 import sublime
 
-from .companion_case import Steps, text_of
+from .companion_case import Steps, loaded, text_of
 from .test_review_tab import OLD, ReviewCase
 
 
@@ -193,3 +194,50 @@ class TestOnTheWay(CaretCase):
         yield self.has("▾ c.py", "twenty")
         yield 100
         self.assertEqual(self.row(), "line 30")
+
+
+class TestAnotherWindow(CaretCase):
+    """The person has dragged the Review to another window, in which the same folder is open."""
+
+    def setUp(self) -> Steps:
+        yield from super().setUp()
+        yield from self.changed(app=OLD.replace("line 3\n", "three\n").replace("line 30\n", "thirty\n"))
+        yield self.has("▾ app.py", "thirty")
+        self.there = yield from self.another_window()
+        self.there.set_project_data({"folders": [{"path": str(self.folder)}]})
+        self.adapter = loaded("sublime_text.package").adapter()
+        yield lambda: self.adapter.written.listings.of(self.there).rows
+        self.places = {self.tab: self.window}
+        of = sublime.View.window
+        self.enterContext(patch.object(sublime.View, "window", lambda view: self.places.get(view) or of(view)))
+
+    def drag(self, window: sublime.Window) -> None:
+        """Have the tab in a window, as far as a package can notice it: no command of the editor moves it there."""
+        self.places[self.tab] = window
+        self.adapter.events.activated(self.tab)
+
+    def test_its_keys_go_on_deciding(self) -> Steps:
+        """It was dead, and its own window thought that it was still open."""
+        self.drag(self.there)
+        self.assertIsNone(self.adapter.review.tab(self.window))
+        yield self.has("▾ app.py", "thirty")
+        self.go_to("line 30")
+        self.press("u")
+        yield lambda: self.text("app") == OLD.replace("line 3\n", "three\n")
+        self.drag(self.window)
+        self.assertIsNone(self.adapter.review.tab(self.there))
+        self.go_to("three")
+        self.press("u")
+        yield lambda: self.text("app") == OLD
+
+    def test_of_two_in_a_window_the_one_that_has_the_focus_is_the_review(self) -> Steps:
+        dragged, own = self.tab, self.adapter.review.show(self.there)
+        self.drag(self.there)
+        for self.tab, line in ((dragged, "line 30"), (own, "three")):
+            self.adapter.events.activated(self.tab)
+            self.assertEqual(self.adapter.review.tab(self.there).view, self.tab)
+            yield self.has("▾ app.py", line)
+            self.go_to(line)
+            self.press("u")
+            yield lambda line=line: line in self.text("app") or self.text("app") == OLD
+        yield lambda: self.text("app") == OLD

@@ -57,13 +57,18 @@ class ReviewTabs:
 
     def restored(self, window: sublime.Window) -> None:
         """A window has its views back."""
-        for view in VIEWS.within(window, "review"):
-            if self._tab_in(window, view) is None:
-                self._adopt(view, self.feed(window))
-        for view in VIEWS.within(window, "review since"):
-            point = kept_point(record.get(SINCE)) if (record := VIEWS.of(view)) else None
-            if self._tab_in(window, view) is None and point:
-                self._begin(window, view, point)
+        for view in VIEWS.within(window, *KINDS):
+            self._resume(window, view)
+
+    def _resume(self, window: sublime.Window, view: sublime.View) -> None:
+        """Go on with a tab that no Review is in: it was restored or dragged here, or it is a clone of a closed one."""
+        if any(tab.is_open and tab.view.buffer_id() == view.buffer_id() for tab in self._tabs.values()):
+            return
+        record = VIEWS.of(view)
+        if record and record.kind == "review":
+            self._adopt(view, self.feed(window))
+        elif record and (point := kept_point(record.get(SINCE))):
+            self._begin(window, view, point)
 
     def show(self, window: sublime.Window) -> sublime.View:
         """Open the Review of a window, and go to it."""
@@ -77,8 +82,6 @@ class ReviewTabs:
 
     def _show_since(self, window: sublime.Window, point: SincePoint) -> None:
         open_one = self.tab(window, "review since")
-        if open_one:
-            open_one.close()
         tab = self._begin(window, open_one.view if open_one else self._new_view(window), point)
         self._focus.give(window, tab.view)
 
@@ -98,9 +101,6 @@ class ReviewTabs:
         """The Review that a view shows, of either kind."""
         tabs = (self.tab(view.window(), kind) for kind in KINDS)
         return next((tab for tab in tabs if tab and tab.view.buffer_id() == view.buffer_id()), None)
-
-    def _tab_in(self, window: sublime.Window, view: sublime.View) -> ReviewTab | None:
-        return next((tab for kind in KINDS if (tab := self._tabs.get((window.id(), kind))) and tab.view == view), None)
 
     def row_at_caret(self, view: sublime.View) -> ChangeRow | None:
         """The file at the caret of a Review that waits for a decision."""
@@ -134,6 +134,13 @@ class ReviewTabs:
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
+        if not VIEWS.is_ours(view, *KINDS):
+            return
+        for place, tab in list(self._tabs.items()):
+            if tab.view == view and place[0] != window.id():  # the person has dragged it here
+                tab.close()
+                self._end(place)
+        self._resume(window, view)
         if tab := self.of(view):
             tab.go_on_in(view)
             tab.feed.refresh()
@@ -144,9 +151,12 @@ class ReviewTabs:
         """A view was closed."""
         for place, tab in list(self._tabs.items()):
             if tab.view == view:
-                del self._tabs[place]
-                self._leaving.append(tab.feed)
-                self._draw_soon(tab.feed.window, tab.feed.kind)
+                self._end(place)
+
+    def _end(self, place: tuple[int, Kind]) -> None:
+        feed = self._tabs.pop(place).feed
+        self._leaving.append(feed)
+        self._draw_soon(feed.window, feed.kind)
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
@@ -165,6 +175,8 @@ class ReviewTabs:
         return self._adopt(view, feed)
 
     def _adopt(self, view: sublime.View, feed: ReviewFeed) -> ReviewTab:
+        if before := self._tabs.get((feed.window.id(), feed.kind)):
+            before.close()  # its tab goes on as soon as it has the focus
         tab = ReviewTab(view, feed, self._diffs, self._focus)
         self._tabs[feed.window.id(), feed.kind] = tab
         self._draw(feed.window, feed.kind)
