@@ -1013,6 +1013,25 @@ class TestProposals(ReviewCase):
         self.press("primary+s")
         yield lambda: len(self.cli.outcomes) == 2
 
+    def test_a_second_reject_is_not_for_the_proposal_that_comes_to_the_caret_either(self) -> Steps:
+        self.file.write_text(OLD)
+        (self.folder / "b.py").write_text(OLD)
+        yield from self.propose(text := OLD.replace("line 3\n", "line three\n"))
+        second = yield from self.propose(text, self.folder / "b.py")
+        yield from self.review()
+        yield self.has("▾ app.py", "line three", "▾ b.py", "line three")
+        self.go_to("line 3")
+        self.press("shift+escape")
+        yield self.has("✓ app.py")
+        self.press("shift+escape")
+        self.screen.click(self.tab, f"reject:{second.review.number}")
+        self.assertEqual(len([said for said in self.screen.messages if "b.py has only just appeared" in said]), 2)
+        yield 200
+        self.assertEqual([told["filePath"] for _, told in self.cli.outcomes], [str(self.file)])
+        yield 1_000
+        self.press("shift+escape")
+        yield lambda: len(self.cli.outcomes) == 2
+
     def test_what_cannot_be_compared_is_not_seen_there(self) -> Steps:
         self.set_setting("max_marked_lines", 3)
         self.file.write_text(OLD)

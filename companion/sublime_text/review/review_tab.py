@@ -752,10 +752,10 @@ class ReviewTab:
             self._say(ANSWERED.format("This proposal"))
             return
         # The second of waiting is for what has come by itself: the person has gone to it here.
-        if what == "reject":
-            self._diffs.answers.reject(diff)
-        elif not diff.attention.is_seen and self._has_just_come:
+        if not diff.attention.is_seen and self._has_just_come:
             self._say(JUST_APPEARED.format(flat(diff.review.name, LONGEST_NAME)))
+        elif what == "reject":
+            self._diffs.answers.reject(diff)
         elif diff.attention.is_seen or self._is_in_front(key):
             diff.attention.brought()
             self._diffs.answers.accept(diff)
