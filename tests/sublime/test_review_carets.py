@@ -241,3 +241,25 @@ class TestAnotherWindow(CaretCase):
             self.press("u")
             yield lambda line=line: line in self.text("app") or self.text("app") == OLD
         yield lambda: self.text("app") == OLD
+
+
+class TestRemovedLines(CaretCase):
+    def test_enter_on_a_removed_line_of_a_proposal_goes_to_what_is_there_now(self) -> Steps:
+        """It went to the line with the old file's number."""
+        self.file.write_text(OLD)
+        imports = "".join(f"import {at}\n" for at in range(15))
+        yield from self.open_diff(imports + OLD.replace("line 30\n", "line thirty\n"))
+        self.window.focus_view(self.view)
+        yield from self.review()
+        yield self.has("▾ app.py", "line 30")
+        self.go_to("line 30")
+        self.press("enter")
+        [caret] = self.proposal.sel()
+        self.assertEqual(self.proposal.substr(self.proposal.line(caret)), "line thirty")
+        self.go_to("line 30")
+        self.tab.run_command("qwen_companion_review_do", {"what": "comment"})
+        caption, _, done = self.screen.inputs[-1]
+        self.assertEqual(caption, "Comment on app.py:30")
+        done("Why?")
+        [comment] = loaded("sublime_text.package").adapter().comments.of_window(self.window)
+        self.assertEqual((comment.first, comment.lines, comment.side), (30, ("line 30",), "original"))

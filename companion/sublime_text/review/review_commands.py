@@ -758,7 +758,9 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
             return
         diff, row = feed.proposals.get(block.file.key), feed.rows.get(block.file.key)
         if diff:
-            side = "original" if block.kind(line) == "removed" else "proposal"
+            side = "proposal"
+            if block.kind(line) == "removed":
+                side, number = "original", body.numbers[line - 1]
             target = CommentTarget(diff.review.file_path, side, diff.review.owner.cli)
         elif row:
             target = CommentTarget(row.full_path, "file", row.agents[0] if len(row.agents) == 1 else "")
@@ -775,14 +777,14 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
 
 
 def _number(block: Block, line: int) -> int:
-    """The line of the file that a line of a block stands for, from 1; 0 if there is none.
+    """The line of the new text that a line of a block stands for, from 1; 0 if there is none.
 
-    For a removed line of a written change it is the one that is there now.
+    For a removed line it is the one that is there now.
     """
     body = block.body
     if body is None or line == 0:
         return 0
     at = line - 1
-    if block.kind(line) == "removed" and block.file and block.file.key.back_end == "written":
+    if block.kind(line) == "removed":
         return body.changes[body.owners[at]][2] + 1
     return body.numbers[at] or (body.numbers[at + 1] if at + 1 < body.lines else 0)
