@@ -412,27 +412,34 @@ class ReviewTab:
             self._left, self._is_first = None, False
         if at is None:
             at = min(place.at, len(self._blocks) - 1)
-            line, column = next(iter(self._stops(at)), 0), 0
+            start, column = self._rows[at] + next(iter(self._stops(at)), 0), 0
+            rows = range(start, start + 1)
         else:
-            line, column = self._line_of(self._blocks[at], place), place.column
-        point = self.view.text_point(self._rows[at] + line, column)
-        if list(self.view.sel()) != [sublime.Region(point)]:
-            select(self.view, point)
+            rows, column = self._rows_of(at, place), place.column
+        carets = [*self.view.sel()]
+        if len(carets) == 1 and all(row in rows for row in rows_in(self.view, carets[0])):
+            row = self._row()  # the editor has moved the caret, or what is selected, with its lines
+        else:
+            row = rows.start
+            select(self.view, self.view.text_point(row, column))
         if place.y is None:
-            self._reveal(self._rows[at] + line)
+            self._reveal(row)
             return
         x, y = self.view.viewport_position()
         extent = self.view.viewport_extent()[1]
-        moved = self.view.text_to_layout(point)[1] - y - place.y
+        moved = self.view.text_to_layout(self.view.text_point(row, column))[1] - y - place.y
         if moved and 0 <= place.y <= extent:
             self.view.set_viewport_position((x, max(0.0, y + moved)), animate=False)
 
-    @staticmethod
-    def _line_of(block: Block, place: _Place) -> int:
-        body = block.body
+    def _rows_of(self, at: int, place: _Place) -> range:
+        """Where a place is in a block now: the rows of its change, or the one that has come there."""
+        body, row, last = self._blocks[at].body, self._rows[at], self._rows[at + 1] - 1
         if body is None or not body.changes or not place.ident:
-            return min(place.line, block.lines - 1)
-        return min(1 + body.firsts[body.nearest(place.ident, place.change)], block.lines - 1)
+            start = min(row + place.line, last)
+            return range(start, start + 1)
+        change = body.nearest(place.ident, place.change)
+        start = min(row + 1 + body.firsts[change], last)
+        return range(start, start + (len(place.ident) if body.ident(change) == place.ident else 1))
 
     def _visible_rows(self) -> tuple[int, int]:
         visible = self.view.visible_region()
