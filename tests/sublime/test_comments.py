@@ -100,6 +100,24 @@ class TestComments(CompanionCase):
             self.assertEqual(asked.pop()[0], "an edit")
         self.assertEqual([each.words for each in self.panel.unsent(self.window)], ["an edit"])
 
+    def test_a_selected_line_is_meant_and_not_the_one_below_on_which_the_caret_is(self) -> Steps:
+        """After Ctrl+L or a triple click, an empty comment deleted the one on the line below, and so did Delete."""
+        self.edit(self.view, "one\ntwo\nthree\n")
+        for words, row in (("above", 0), ("below", 1)):
+            self.view.sel().clear()
+            self.view.sel().add(self.view.text_point(row, 0))
+            self.comment(words)
+        self.view.sel().clear()
+        self.view.sel().add(sublime.Region(0, self.view.text_point(1, 0)))
+        self.comment("")
+        left = lambda: [each.words for each in self.panel.unsent(self.window)]  # noqa: E731
+        self.assertEqual(left(), ["below"])
+        self.comment("again")
+        self.window.focus_view(self.view)
+        self.window.run_command("qwen_companion_delete_comments")
+        self.assertEqual(left(), ["below"])
+        yield 0
+
     def test_edited_lines_are_said_to_have_changed_until_the_edit_is_undone(self) -> Steps:
         self.comment()
         self.view.sel().clear()

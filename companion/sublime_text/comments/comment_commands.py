@@ -109,7 +109,7 @@ class QwenCompanionDeleteCommentsCommand(sublime_plugin.WindowCommand):
         panel, view = _panel(), self.window.active_view()
         if panel is None:
             return
-        here = panel.views.at(view, view.sel()[0].b) if view and len(view.sel()) else []
+        here = panel.views.at_caret(view) if view else []
         here = [comment for comment in here if comment.by] or here
         notes = panel.notes(self.window)
         comments = here or [*panel.unsent(self.window), *notes]

@@ -243,8 +243,7 @@ class CommentPanel:
             return
         places = selected_lines(view)
         first, last, _ = places[0]
-        caret = view.sel()[0].b if len(view.sel()) else 0
-        at_caret = self.views.at(view, caret)
+        at_caret = self.views.at_caret(view)
         agent = next((comment.by for comment in at_caret if comment.by), place.agent)  # it answers that one's note
 
         def add(words: str) -> None:

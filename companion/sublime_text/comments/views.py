@@ -105,9 +105,9 @@ class CommentViews:
                 if (place := self.place(view)) and path_key(place.path) == path_key(path):
                     self.draw(view)
 
-    def at(self, view: sublime.View, point: int) -> list[Comment]:
-        """The comments on the line of a point."""
-        line = view.line(point)
+    def at_caret(self, view: sublime.View) -> list[Comment]:
+        """The comments on the line of the caret, which is the last one of a selection."""
+        line = view.line(_selected(view)[0].end())
         return [
             comment
             for comment, region in self._regions(view)
@@ -235,14 +235,21 @@ def _rows(view: sublime.View, region: sublime.Region) -> tuple[int, int]:
     return view.rowcol(region.begin())[0] + 1, view.rowcol(region.end())[0] + 1
 
 
+def _selected(view: sublime.View) -> list[sublime.Region]:
+    """What is selected, without a last line feed: the caret is below it then, on a line that isn't meant."""
+    regions = [*view.sel()] or [sublime.Region(0)]
+    return [
+        sublime.Region(each.begin(), each.end() - (not each.empty() and view.rowcol(each.end())[1] == 0))
+        for each in regions
+    ]
+
+
 def selected_lines(view: sublime.View) -> list[tuple[int, int, tuple[str, ...]]]:
     """The first and the last line of each selection, from 1, and the text that a comment keeps of them.
 
     A caret has one line. Several on the same lines are one.
     """
     found: dict[tuple[int, int], tuple[str, ...]] = {}
-    for region in view.sel() or [sublime.Region(0)]:
-        end = region.end() - 1 if region.size() and view.rowcol(region.end())[1] == 0 else region.end()
-        lines = sublime.Region(region.begin(), max(region.begin(), end))
+    for lines in _selected(view):
         found.setdefault(_rows(view, lines), _text(view, lines))
     return [(*rows, text) for rows, text in sorted(found.items())]
