@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import sublime
@@ -309,6 +309,10 @@ class Focus:
     def last(self, window: sublime.Window) -> sublime.View | None:
         """The view with the focus, or the one that had it when the window was last in front."""
         return _still_in(window, self._last.get(window.id())) or window.active_view()
+
+    def was_in(self, window: sublime.Window, views: Collection[sublime.View]) -> bool:
+        """Whether one of these views has the focus of a window, or had it until it was closed."""
+        return self._last.get(window.id()) in views or self.last(window) in views
 
     def last_code(self, window: sublime.Window) -> sublime.View | None:
         """The tab of the person's own that had the focus last."""

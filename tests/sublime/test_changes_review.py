@@ -6,6 +6,7 @@ import os
 import sys
 import time
 import unittest
+from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock, patch
@@ -546,6 +547,89 @@ class TestWritten(ChangesCase):
         yield lambda: len(self.window.views()) == views
         self.assertEqual(self.window.active_view(), self.code)
         self.assertFalse(self.code.is_scratch() or self.code.is_read_only())
+
+    def beside(self) -> Generator[Any, Any, sublime.View]:
+        """Show self.code beside its baseline. Returns the clone of it on the right."""
+        self.code.run_command("qwen_companion_toggle_diff_layout")
+        right = self.window.active_view()
+        assert right and right.buffer_id() == self.code.buffer_id()
+        self.assertNotEqual(right, self.code)
+        yield from self.marked(right, 2)
+        return right
+
+    def reviewed_elsewhere(self) -> Steps:
+        """The agent takes its changes back, and the baseline is shown no more."""
+        self.path.write_text(LINES, newline="")
+        yield from self.waits()
+        yield lambda: not self.baselines()
+
+    def test_a_comparison_that_ends_by_itself_takes_no_focus_from_another_file(self) -> Steps:
+        """What was typed next went into the file that was compared."""
+        yield from self.opened_at_first()
+        yield from self.beside()
+        notes = self.window.new_file()
+        notes.set_scratch(True)
+        yield from self.reviewed_elsewhere()
+        self.assertEqual(self.window.active_view(), notes)
+
+    def test_a_comparison_that_ends_by_itself_leaves_its_file_in_sight_beside_the_focus(self) -> Steps:
+        yield from self.opened_at_first()
+        yield from self.beside()
+        self.window.set_layout({"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]})
+        self.window.set_view_index(self.view, 1, 0)
+        self.window.focus_view(self.view)
+        yield from self.reviewed_elsewhere()
+        self.assertEqual(self.window.active_view(), self.view)
+        self.assertEqual(self.window.active_view_in_group(0), self.code)
+
+    def test_a_comparison_that_ends_leaves_the_carets_of_the_first_tab_to_who_is_in_that(self) -> Steps:
+        yield from self.opened_at_first()
+        self.put_caret((yield from self.beside()), 14)
+        self.window.focus_view(self.code)
+        self.put_caret(self.code, 12)
+        self.window.run_command("qwen_companion_keep_all_changes")
+        yield lambda: not self.baselines()
+        self.assertEqual(self.window.active_view(), self.code)
+        self.assertEqual(self.code.rowcol(self.code.sel()[0].b), (11, 0))
+
+    def test_a_comparison_that_ends_leads_back_to_the_file_who_was_in_it(self) -> Steps:
+        yield from self.opened_at_first()
+        self.put_caret((yield from self.beside()), 12)
+        self.window.run_command("qwen_companion_keep_all_changes")
+        yield lambda: not self.baselines()
+        self.assertEqual(self.window.active_view(), self.code)
+        self.assertEqual(self.code.rowcol(self.code.sel()[0].b), (11, 0))
+
+    def test_the_only_tab_of_a_file_stays_open_when_its_comparison_ends(self) -> Steps:
+        """The person had closed the first one of the three, and their unsaved words were lost with the last."""
+        yield from self.opened_at_first()
+        right = yield from self.beside()
+        self.code.close()
+        right.run_command("insert", {"characters": "typed"})
+        yield from self.reviewed_elsewhere()
+        self.assertTrue(right.is_valid() and right.is_dirty())
+        self.assertEqual(self.window.active_view(), right)
+        self.assertEqual(right.get_regions("qwen_companion.baseline"), [])
+
+    def test_the_only_tab_of_a_file_stays_open_when_its_baseline_is_closed(self) -> Steps:
+        yield from self.opened_at_first()
+        right = yield from self.beside()
+        self.code.close()
+        self.baselines()[0].close()
+        yield 50
+        self.assertEqual(self.window.active_view(), right)
+
+    def test_a_file_beside_its_baseline_is_compared_with_what_a_save_has_overwritten_instead(self) -> Steps:
+        """The clone that the person was in closed with the first comparison."""
+        yield from self.opened_at_first()
+        right = yield from self.beside()
+        self.on_screen.overwritten.offer(self.window, str(self.path), ["Qwen Code"], "theirs\n")
+        yield lambda: self.on_screen.overwritten.waits(right)
+        right.run_command("qwen_companion_compare_overwritten")
+        yield lambda: [text_of(view) for view in self.baselines()] == ["theirs\n"]
+        self.assertEqual([view.file_name() for view in self.window.views()].count(str(self.path)), 2)
+        self.baselines()[0].run_command("qwen_companion_toggle_diff_layout")
+        self.assertEqual(self.window.active_view(), self.code)
 
     def test_a_file_and_its_baseline_scroll_together_again_after_another_tab_was_in_front(self) -> Steps:
         """Each stayed where it was, until they were shown anew."""

@@ -16,7 +16,7 @@ import sublime
 from ...review.marks import Points
 from ..buffers import text_of, write_all
 from ..own_views import VIEWS
-from ..windows import focus_view, is_visible, select, show_in_group
+from ..windows import Focus, focus_view, is_visible, select, show_in_group
 from .diff_marks import add_lines
 
 INTERVAL = 25
@@ -168,17 +168,30 @@ class Sides:
         """Whether a view is one of the two, or the one that was cloned."""
         return view in (self.left, self.right, self.view)
 
-    def close(self) -> None:
-        """Close both, and show the person's own view again."""
+    @property
+    def own(self) -> sublime.View:
+        """The person's own tab: the one that was cloned, or the clone if they have closed that one."""
+        return self.view if self.view.is_valid() else self.right
+
+    def close(self, focus: Focus) -> None:
+        """Close what was opened for this, and show the person's own tab in its place.
+
+        It gets the focus and the carets only from these two: this also ends by itself while they are elsewhere.
+        """
         self.right.erase_regions(REGIONS)
+        pair, own, window = (self.left, self.right), self.own, self._window
+        is_here, is_shown = focus.was_in(window, pair), any(map(is_visible, pair))
+        before = focus.before(window, focus.last(window))
         carets = list(self.right.sel()) if self.right.is_valid() else []
-        for view in (self.left, self.right):
-            if view.is_valid() and view != self.view:
+        for view in pair:
+            if view.is_valid() and view != own:
                 view.close()
-        if self.view.is_valid() and self._window.is_valid():
-            focus_view(self._window, self.view)
-            if carets:
-                select(self.view, *carets)
+        if own.is_valid() and own.window() == window and (is_here or is_shown):
+            focus.give(window, own)
+            if not is_here:
+                before.restore()
+            elif carets:
+                select(own, *carets)
 
     def _changed(self) -> ChangedPoints:
         return self._points
@@ -187,13 +200,15 @@ class Sides:
 class SidesByWindow:
     """What is shown side by side, once in each window. Used on the UI thread only."""
 
-    def __init__(self) -> None:
+    def __init__(self, focus: Focus) -> None:
+        self._focus = focus
         self._shown: dict[int, Sides] = {}
 
     def show(
         self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool
     ) -> sublime.View | None:
         """Show a text beside a view. Returns the view on the right; None if the view is in no window."""
+        view = next((sides.own for sides in self._shown.values() if sides.has(view)), view)
         if (window := view.window()) is None:
             return None
         self._close(window.id())
@@ -236,5 +251,5 @@ class SidesByWindow:
     def _close(self, number: int) -> bool:
         sides = self._shown.pop(number, None)
         if sides:
-            sides.close()
+            sides.close(self._focus)
         return sides is not None

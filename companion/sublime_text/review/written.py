@@ -262,7 +262,7 @@ class WrittenChanges:
         self._beside: set[str] = set()
         """The files that are shown beside their baselines as soon as their changes are known."""
         self._references = ReferenceDocuments(ask, self._views.get)
-        self._sides = SidesByWindow()
+        self._sides = SidesByWindow(focus)
         self.overwritten = OverwrittenTexts(ask, self._show_beside)
 
     @posted
