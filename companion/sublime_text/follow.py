@@ -17,7 +17,7 @@ from .bridge import UiBridge, posted
 from .calls import OffThread
 from .own_views import VIEWS
 from .panels import PanelItem, choose, say
-from .places import open_place
+from .places import line_in_tab, open_place
 from .windows import find_window, is_visible, show_in_group
 
 if TYPE_CHECKING:
@@ -31,12 +31,10 @@ _LOAD = 20
 _LOADS = 250
 
 
-def show_beside(
-    window: sublime.Window, focus: Focus, path: str, line: int | None, shown: Callable[[sublime.View], object]
-) -> None:
-    """Show a line of a file, from 1, in another group if there is one, else side by side with the focused tab.
+def show_beside(window: sublime.Window, focus: Focus, path: str, shown: Callable[[sublime.View], object]) -> None:
+    """Show a file in another group if there is one, else side by side with the focused tab.
 
-    `shown` gets the view once it is scrolled there. Nothing happens to a file that has the focus itself.
+    `shown` gets the view once it is loaded. Nothing happens to a file that has the focus itself.
     """
     focused = focus.last(window)
     view = window.find_open_file(path)
@@ -54,7 +52,14 @@ def show_beside(
         is_same_group = beside is not None and beside.group() == group
         show_in_group(window, group, [beside, sheet] if beside is not None and is_same_group else [sheet])
     before.restore()
-    _scroll(view, line, shown)
+    _when_loaded(view, shown)
+
+
+def scroll_to(view: sublime.View, line: int) -> sublime.Region:
+    """Show a line of a view, from 1. Returns it."""
+    region = view.line(view.text_point(line - 1, 0))
+    view.show_at_center(region.begin(), animate=False)
+    return region
 
 
 def _group(window: sublime.Window, view: sublime.View | None, beside: sublime.Sheet | None) -> int:
@@ -66,15 +71,13 @@ def _group(window: sublime.Window, view: sublime.View | None, beside: sublime.Sh
     return others[-1] if others else window.active_group()
 
 
-def _scroll(view: sublime.View, line: int | None, shown: Callable[[sublime.View], object], looks: int = _LOADS) -> None:
+def _when_loaded(view: sublime.View, shown: Callable[[sublime.View], object], looks: int = _LOADS) -> None:
     if not view.is_valid() or not looks:
         return
     if view.is_loading():
-        sublime.set_timeout(lambda: _scroll(view, line, shown, looks - 1), _LOAD)
-        return
-    if line is not None:
-        view.show_at_center(view.text_point(line - 1, 0), animate=False)
-    shown(view)
+        sublime.set_timeout(lambda: _when_loaded(view, shown, looks - 1), _LOAD)
+    else:
+        shown(view)
 
 
 MARK = "qwen_companion.followed"
@@ -207,17 +210,23 @@ class Following:
             _unmark(followed)
             followed.view, followed.at = view, ()
             if visit.line is not None:
-                view.add_regions(MARK, [view.line(view.text_point(visit.line - 1, 0))], "region.bluish", "dot", _FLAGS)
+                line_in_tab(view, visit.line, self._off_thread, partial(self._mark, window, followed, view, visit))
 
         def looked(is_meant: bool) -> None:
             is_same = self._followed.get(window.id()) is followed and followed.looked_at is visit
             if is_meant and is_same and window.is_valid() and not _is_reviewing(window):
-                show_beside(window, self._focus, visit.path, visit.line, shown)
+                show_beside(window, self._focus, visit.path, shown)
 
         followed.looked_at = visit
         sharing, folders = self._sharing(window), window.folders()
         self._off_thread(lambda: not why_unopened(visit.path) and not sharing.is_excluded(visit.path, folders), looked)
         sublime.set_timeout(lambda: self._show(window, followed), QUIET)
+
+    def _mark(self, window: sublime.Window, followed: _Followed, view: sublime.View, visit: Visit, line: int) -> None:
+        """Scroll to a line of the view that is shown, unless the agent is elsewhere by now."""
+        if self._followed.get(window.id()) is followed and followed.view == view and followed.looked_at is visit:
+            followed.at = ()
+            view.add_regions(MARK, [scroll_to(view, line)], "region.bluish", "dot", _FLAGS)
 
     def _look(self, window: sublime.Window) -> None:
         """Stop once the person has scrolled."""

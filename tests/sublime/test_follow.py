@@ -105,7 +105,7 @@ class TestFollowing(ChatCase):
     def test_what_is_loaded_after_the_end_is_not_marked(self) -> Steps:
         beside = loaded("sublime_text.follow")
         late: list[Any] = []
-        with patch.object(beside, "_scroll", lambda view, line, shown: late.append(lambda: shown(view))):
+        with patch.object(beside, "_when_loaded", lambda view, shown: late.append(lambda: shown(view))):
             self.follow()
             self.visit("one.py", 100)
             yield lambda: late

@@ -13,7 +13,7 @@ from ...problems.shown import ShownProblems
 from ...server.window_screen import Selected, Selection, SymbolPlaces, SymbolQuestion, Tab
 from ..bridge import UiBridge, asked
 from ..comments.panel import CommentPanel
-from ..follow import show_beside
+from ..follow import scroll_to, show_beside
 from ..messenger import Messenger
 from ..windows import Focus, find_window, is_code, is_visible
 from .problems import EditorProblems
@@ -81,7 +81,7 @@ class WindowTools:
         found = find_window(window)
         if found is None:
             return False
-        show_beside(found, self._focus, path, line, lambda _: None)
+        show_beside(found, self._focus, path, lambda view: scroll_to(view, line))
         view = found.find_open_file(path)
         return view is not None and is_visible(view)
 

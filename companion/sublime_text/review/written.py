@@ -30,7 +30,7 @@ from ..keys import KEYS
 from ..notices import LONGEST, NOTICES
 from ..own_views import VIEWS
 from ..panels import say
-from ..places import if_openable
+from ..places import if_openable, open_line
 from ..status.bar import StatusBar
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel, real_path
 from .decisions import Decision, decide
@@ -649,14 +649,20 @@ class WrittenChanges:
             self._open_file(window, row, step)
 
     def open_line(self, window: sublime.Window, row: ChangeRow, line: int, *, beside: bool = False) -> None:
-        """Open a file at a line, from 1; beside its baseline if that is wanted. The file is known to be one."""
-        view = window.open_file(f"{row.full_path}:{line}", sublime.NewFileFlags.ENCODED_POSITION)
-        if beside and view.id() not in self._views:
-            self._beside.add(row.full_path)
-            self._asked.pop(view.id(), None)
-            self._refresh(view)
-        elif beside and not self._sides.has(view):
-            self.toggle_layout(view)
+        """Open a file at a line of what is on the disk, from 1; beside its baseline if that is wanted.
+
+        The file is known to be one.
+        """
+
+        def opened(view: sublime.View) -> None:
+            if beside and view.id() not in self._views:
+                self._beside.add(row.full_path)
+                self._asked.pop(view.id(), None)
+                self._refresh(view)
+            elif beside and not self._sides.has(view):
+                self.toggle_layout(view)
+
+        open_line(window, self._off_thread, row.full_path, line, opened)
 
     def _open_file(self, window: sublime.Window, row: ChangeRow, step: int) -> None:
         self._going[row.full_path] = step
