@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from typing import Any
+
 import sublime
 
 from .companion_case import Steps, text_of
@@ -10,7 +13,7 @@ from .test_changes_review import LINES, ChangesCase
 LIMIT = 60_000
 
 
-class TestOnward(ChangesCase):
+class OnwardCase(ChangesCase):
     """A file with three changes in front, and another one with one."""
 
     def setUp(self) -> Steps:
@@ -36,6 +39,10 @@ class TestOnward(ChangesCase):
         """Wait until the caret is in a line, alone, and the line is on the screen."""
         shown = lambda: self.code.visible_region().contains(self.code.sel()[0].b)  # noqa: E731
         yield {"condition": lambda: len(self.code.sel()) == 1 and self.row() == line and shown(), "timeout": LIMIT}
+
+
+class TestOnward(OnwardCase):
+    """By keys."""
 
     def test_the_next_change_comes_after_one_was_kept(self) -> Steps:
         """Down the file, and around at its end as long as something waits there."""
@@ -169,3 +176,79 @@ class TestOnward(ChangesCase):
         yield from self.waits(code=("modified", 2), other=("modified", 1))
         yield from self.marked(self.code, 2)
         self.assertEqual(self.row(), 18)
+
+
+class TestArrival(OnwardCase):
+    """The next file opens at once; what has changed in it is told late."""
+
+    def opened_late(self) -> Generator[Any, Any, Callable[[], Steps]]:
+        """Go on to the other file: self.late. What is returned has its changes told, and waits until they are."""
+        self.put_caret(self.code, 25)
+        go_on = self.slowed("file")
+        self.window.run_command("qwen_companion_go_to_diff")
+        yield lambda: self.window.find_open_file(str(self.other))
+        late = self.window.find_open_file(str(self.other))
+        assert late
+        self.late = late
+        yield lambda: not late.is_loading() and self.window.active_view() == late
+        yield 100
+
+        def told() -> Steps:
+            go_on()
+            yield from self.marked(late, 1)
+            yield 100
+
+        return told
+
+    def test_the_caret_goes_to_the_first_change_though_it_is_told_late(self) -> Steps:
+        told = yield from self.opened_late()
+        yield from told()
+        self.assertEqual(self.row(self.late), 7)
+
+    def test_it_goes_there_though_the_file_is_loaded_again_meanwhile(self) -> Steps:
+        told = yield from self.opened_late()
+        self.other.write_text(LINES.replace("line 9\n", "nine\n"), newline="")
+        yield {"condition": lambda: "nine" in text_of(self.late), "timeout": LIMIT}
+        yield from told()
+        self.assertEqual(self.row(self.late), 9)
+
+    def test_a_caret_that_was_moved_there_meanwhile_stays(self) -> Steps:
+        told = yield from self.opened_late()
+        self.put_caret(self.late, 20)
+        yield from told()
+        self.assertEqual(self.row(self.late), 20)
+
+    def test_who_types_there_meanwhile_goes_on_typing(self) -> Steps:
+        told = yield from self.opened_late()
+        for typed in ("I ty", "pe"):
+            self.late.run_command("insert", {"characters": typed})
+            if typed == "I ty":
+                yield from told()
+        self.assertTrue(text_of(self.late).startswith("I type"))
+
+    def test_the_caret_of_a_file_that_was_left_meanwhile_stays(self) -> Steps:
+        told = yield from self.opened_late()
+        self.window.focus_view(self.code)
+        yield from told()
+        self.assertEqual(self.row(self.late), 1)
+
+    def test_the_caret_does_not_go_to_what_is_written_after_nothing_was_found(self) -> Steps:
+        """The file was reviewed in another window."""
+        told = yield from self.opened_late()
+        self.on_screen._mark(self.late, self.on_screen.listings.row_in(self.late), None)
+        yield from told()
+        self.assertEqual(self.row(self.late), 1)
+
+    def test_a_file_that_was_left_meanwhile_is_not_shown_beside_its_baseline(self) -> Steps:
+        """That took the focus from where somebody typed."""
+        go_on = self.slowed("file")
+        [row] = [row for row in self.on_screen.listings.of(self.window).rows if row.path == "other.txt"]
+        self.on_screen.open_line(self.window, row, 7, beside=True)
+        late = self.window.active_view()
+        assert late
+        self.window.focus_view(self.code)
+        yield 100
+        go_on()
+        yield from self.marked(late, 1)
+        yield 100
+        self.assertEqual((self.window.active_view(), self.baselines()), (self.code, []))

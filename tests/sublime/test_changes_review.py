@@ -699,6 +699,22 @@ class TestWritten(ChangesCase):
         self.baselines()[0].run_command("qwen_companion_toggle_diff_layout")
         yield lambda: not self.baselines()
 
+    def test_a_comparison_that_is_late_takes_no_focus_from_another_file(self) -> Steps:
+        """It can still be asked for again."""
+        yield from self.opened_at_first()
+        self.on_screen.overwritten.offer(self.window, str(self.path), ["Qwen Code"], "theirs\n")
+        yield lambda: self.on_screen.overwritten.waits(self.code)
+        go_on = self.slowed("compared")
+        self.code.run_command("qwen_companion_compare_overwritten")
+        self.window.focus_view(self.view)
+        go_on()
+        yield 300
+        self.assertEqual((self.window.active_view(), self.baselines()), (self.view, []))
+        self.window.focus_view(self.code)
+        self.code.run_command("qwen_companion_compare_overwritten")
+        yield self.baselines
+        self.baselines()[0].run_command("qwen_companion_toggle_diff_layout")
+
     def test_the_gutter_leaves_out_what_the_person_has_typed(self) -> Steps:
         """The reference document is the baseline with their unsaved edits."""
         yield from self.opened_at_first()

@@ -405,8 +405,9 @@ class OverwrittenTexts:
         mine = text_of(view)
 
         def answer(changes: Sequence[Lines]) -> None:
-            self._end(path)
-            self._show_beside(view, offer.text, title, changes)
+            if window.active_view() == view:  # who has gone elsewhere meanwhile stays there
+                self._end(path)
+                self._show_beside(view, offer.text, title, changes)
 
         self._ask(window, lambda companion: companion.changes.compared(offer.text, mine), answer)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import sublime
@@ -125,6 +126,18 @@ class Onward:
         # The edit that undoes it moves the carets in its lines.
         first, last = self._hull[0], self._hull[1] + max(self._growth, 0) + 1
         return not view.is_dirty() and all(first <= view.rowcol(caret[1])[0] <= last for caret in _carets(view))
+
+
+@dataclass(slots=True)
+class _Going:
+    """What the person has opened a file for. Whoever has left it, types in it or moves the carets is not disturbed."""
+
+    step: Literal[-1, 0, 1] = 0
+    """The caret goes to the first change, or to the last one for -1."""
+    is_beside: bool = False
+    """The file is shown beside its baseline."""
+    carets: list[tuple[int, int]] | None = None
+    """Where they were when the changes were asked for, in the text that is loaded."""
 
 
 class WrittenListings:
@@ -255,12 +268,10 @@ class WrittenChanges:
         self._views: dict[int, WrittenView] = {}
         self._asked: dict[int, str] = {}
         """The state of the file for which a view's changes were asked."""
-        self._going: dict[str, int] = {}
-        """The files whose first change, or last for -1, the caret goes to as soon as it is known."""
+        self._going: dict[int, _Going] = {}
+        """What follows in a view as soon as its changes are known."""
         self._onward: dict[int, Onward] = {}
         """What was decided by a key in a view, after which the next change comes."""
-        self._beside: set[str] = set()
-        """The files that are shown beside their baselines as soon as their changes are known."""
         self._references = ReferenceDocuments(ask, self._views.get)
         self._sides = SidesByWindow(focus)
         self.overwritten = OverwrittenTexts(ask, self._show_beside)
@@ -342,6 +353,8 @@ class WrittenChanges:
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, loaded again or saved."""
         if not self.listings.is_empty:
+            if going := self._going.get(view.id()):
+                going.carets = None
             self._asked.pop(view.id(), None)
             self._refresh(view)
 
@@ -351,6 +364,7 @@ class WrittenChanges:
         self._views.pop(view.id(), None)
         self._asked.pop(view.id(), None)
         self._onward.pop(view.id(), None)
+        self._going.pop(view.id(), None)
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window closes."""
@@ -390,11 +404,14 @@ class WrittenChanges:
             if marked := self._views.pop(view.id(), None):
                 self._clear(marked)
             self._asked.pop(view.id(), None)
+            self._going.pop(view.id(), None)
             return
         state = f"{row.before} {row.after} {row.note}"
         if self._asked.get(view.id()) == state or view.is_loading():
             return
         self._asked[view.id()] = state
+        if (going := self._going.get(view.id())) and going.carets is None:
+            going.carets = _carets(view)
 
         def answer(changes: FileChanges | None) -> None:
             self._mark(view, row, changes)
@@ -419,7 +436,7 @@ class WrittenChanges:
         else:
             # What was written since the tab was loaded isn't in it. The marks that it has stay until it is.
             self._asked.pop(view.id(), None)
-            if self._going.pop(row.full_path, 0):
+            if self._going.pop(view.id(), None):
                 say(view.window(), BELOW)
 
     def _is_edit_of(self, view: sublime.View, text: str) -> bool:
@@ -464,6 +481,7 @@ class WrittenChanges:
 
     def _unmark(self, view: sublime.View, row: ChangeRow) -> None:
         """A file waits, and nothing in its text does."""
+        self._going.pop(view.id(), None)
         if marked := self._views.pop(view.id(), None):
             self._clear(marked)
         if self._goes_on(view) and (window := view.window()):
@@ -471,12 +489,13 @@ class WrittenChanges:
 
     def _arrive(self, marked: WrittenView, changes: FileChanges) -> None:
         """The changes of a view are marked, to which the person may be on their way."""
-        if step := self._going.pop(marked.row.full_path, 0):
-            marked.go_to_end(step)
-        if marked.row.full_path in self._beside:
-            self._beside.discard(marked.row.full_path)
-            self.toggle_layout(marked.view)
-        if (onward := self._goes_on(marked.view)) and onward.is_done([change[4] for change in changes.changes]):
+        view, going = marked.view, self._going.pop(marked.view.id(), None)
+        if going and (window := view.window()) and self._focus.last(window) == view:
+            if going.step and going.carets == _carets(view):
+                marked.go_to_end(going.step)
+            if going.is_beside:
+                self.toggle_layout(view)
+        if (onward := self._goes_on(view)) and onward.is_done([change[4] for change in changes.changes]):
             marked.go_on_from(onward.row)
 
     def _goes_on(self, view: sublime.View) -> Onward | None:
@@ -491,6 +510,8 @@ class WrittenChanges:
         """A view was edited: the person's unsaved edits are no changes of an agent."""
         if is_code(view):
             self._typed_at = time.monotonic()
+        if view.is_dirty():
+            self._going.pop(view.id(), None)
         if view.id() in self._views:
             self._references.edited(view)
 
@@ -632,7 +653,7 @@ class WrittenChanges:
             return False
         return marked is None or marked.further(step) is None
 
-    def open(self, window: sublime.Window, row: ChangeRow, step: int = 1) -> None:
+    def open(self, window: sublime.Window, row: ChangeRow, step: Literal[1, -1] = 1) -> None:
         """Go to the first change of a file, or to the last one if the step is backwards."""
         if row.kind in {*UNSEEN, "large"}:
             _say_unseen(window, row)
@@ -656,7 +677,7 @@ class WrittenChanges:
 
         def opened(view: sublime.View) -> None:
             if beside and view.id() not in self._views:
-                self._beside.add(row.full_path)
+                self._going[view.id()] = _Going(is_beside=True)
                 self._asked.pop(view.id(), None)
                 self._refresh(view)
             elif beside and not self._sides.has(view):
@@ -664,9 +685,9 @@ class WrittenChanges:
 
         open_line(window, self._off_thread, row.full_path, line, opened)
 
-    def _open_file(self, window: sublime.Window, row: ChangeRow, step: int) -> None:
-        self._going[row.full_path] = step
+    def _open_file(self, window: sublime.Window, row: ChangeRow, step: Literal[1, -1]) -> None:
         opened = window.open_file(row.full_path)
+        self._going[opened.id()] = _Going(step)
         self._asked.pop(opened.id(), None)
         self._refresh(opened)
 
