@@ -339,6 +339,53 @@ class TestWritten(ChangesCase):
         self.code.run_command("qwen_companion_keep_change")
         yield lambda: self.kept_lines() == "a3"
 
+    def cut_and_brought_back(self) -> Steps:
+        """In a tab with unsaved text, delete over two of three changes, and have the editor's undo bring them back."""
+        yield from self.opened_with(
+            LINES.replace("line 10\n", "ten\n").replace("line 20\n", "").replace("line 28\n", "agent\n"), 3
+        )
+        self.put_caret(self.code, 30)
+        self.code.run_command("insert", {"characters": "typed\n"})
+        self.code.sel().clear()
+        self.code.sel().add(sublime.Region(self.code.text_point(7, 0), self.code.text_point(24, 0)))
+        self.code.run_command("right_delete")
+        yield 600
+        self.code.run_command("undo")
+        self.assertTrue(self.code.is_dirty())
+
+    def test_the_marks_come_back_with_what_was_cut_from_a_tab_with_unsaved_text(self) -> Steps:
+        """They stayed together where it ended."""
+        yield from self.cut_and_brought_back()
+        yield lambda: self.marked_lines() == ["ten", "line 21", "agent"]
+        self.assertTrue(self.code.is_dirty())
+        self.put_caret(self.code, 10)
+        self.code.run_command("qwen_companion_keep_change")
+        yield lambda: self.kept_lines() == "ten"
+        yield from self.waits(code=("modified", 2))
+
+    def test_a_key_where_marks_were_left_by_what_was_cut_keeps_nothing(self) -> Steps:
+        """It kept both changes, which are elsewhere."""
+        yield from self.cut_and_brought_back()
+        left = self.code.get_regions("qwen_companion.changes")[0]
+        self.put_caret(self.code, self.code.rowcol(left.begin())[0] + 1)
+        self.assertNotEqual(self.code.substr(self.code.line(self.code.sel()[0])), "ten")
+        self.code.run_command("qwen_companion_keep_change")
+        yield lambda: self.screen.said("There is no change at the caret.")
+        yield 500
+        self.assertEqual(self.listed(), {"code.txt": ("modified", 3)})
+
+    def test_the_marks_are_not_drawn_again_while_the_person_types_between_them(self) -> Steps:
+        yield from self.opened_at_first()
+        marked = self.on_screen._views[self.code.id()]
+        drawn = list[object]()
+        draw = marked._draw_marks
+        marked._draw_marks = lambda *given: (drawn.append(given), draw(*given))
+        before = marked._placed
+        self.put_caret(self.code, 10)
+        self.code.run_command("insert", {"characters": "typed\n"})
+        yield lambda: marked._placed != before
+        self.assertEqual((drawn, self.marked_lines()), ([], ["line three", "line 21"]))
+
     def test_the_other_changes_keep_their_marks_when_one_is_kept_below_unsaved_text(self) -> Steps:
         """They were marked where the file has them, and the next key kept another one than that at the caret."""
         yield from self.opened_with(

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import sublime
@@ -39,7 +40,7 @@ from .loaded import LoadedTexts
 from .navigation import IN_PIECES
 from .side_by_side import Lines, SidesByWindow
 from .unsaved import OverwrittenTexts
-from .written_view import ReferenceDocuments, WrittenView
+from .written_view import EditedViews, WrittenView
 
 if TYPE_CHECKING:
     from ...changes.state import Chosen
@@ -272,7 +273,7 @@ class WrittenChanges:
         """What follows in a view as soon as its changes are known."""
         self._onward: dict[int, Onward] = {}
         """What was decided by a key in a view, after which the next change comes."""
-        self._references = ReferenceDocuments(ask, self._views.get)
+        self._edited = EditedViews(ask, self._views.get)
         self._sides = SidesByWindow(focus)
         self.overwritten = OverwrittenTexts(ask, self._show_beside)
 
@@ -474,7 +475,7 @@ class WrittenChanges:
             act = lambda *clicked: self._clicked(number, *clicked)  # noqa: E731
             marked = self._views[number] = WrittenView(view, row, changes, typed, act)
         if view.is_dirty():
-            self._references.edited(view)
+            self._edited.edited(view)
         if sides := self._sides.with_baseline(view):
             sides.show(changes.baseline, marked.lines)
         self._arrive(marked, changes)
@@ -513,14 +514,14 @@ class WrittenChanges:
         if view.is_dirty():
             self._going.pop(view.id(), None)
         if view.id() in self._views:
-            self._references.edited(view)
+            self._edited.edited(view)
 
     def _clear(self, marked: WrittenView) -> None:
         """Nothing of a file waits any more: its gutter compares with git again, as the person's settings say."""
         marked.clear()
         if sides := self._sides.with_baseline(marked.view):
             self._sides.close_with(sides.right)
-        self._references.restore(marked)
+        self._edited.restore(marked)
 
     def _clicked(self, number: int, what: str, key: str) -> None:
         marked = self._views.get(number)
@@ -538,6 +539,9 @@ class WrittenChanges:
     def decide_at_carets(self, view: sublime.View, what: Decision) -> None:
         """Keep or undo the changes at the carets, or the selected lines of them. Then the next one comes."""
         marked, before = self._views.get(view.id()), self._onward.get(view.id())
+        if marked and view.is_dirty() and not marked.is_placed:
+            self._edited.place(marked, partial(self._decide_if_same, view, what, _carets(view)))
+            return
         found = marked.at_carets() if marked else []
         if not marked or not found:
             say(view.window(), "There is no change at the caret.")
@@ -551,6 +555,10 @@ class WrittenChanges:
         window = view.window()
         if window and self._decide(marked, what, found, lambda: self._decided(window, onward)):
             self._onward[view.id()] = onward
+
+    def _decide_if_same(self, view: sublime.View, what: Decision, carets: Sequence[tuple[int, int]]) -> None:
+        if _carets(view) == carets:
+            self.decide_at_carets(view, what)
 
     def _decided(self, window: sublime.Window, onward: Onward) -> None:
         """What a key has begun is over: the next change of the file comes, else the next file."""

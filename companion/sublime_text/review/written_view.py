@@ -14,7 +14,7 @@ import sublime
 from ...changes.change_screen import FileChanges
 from ...changes.rows import ChangeRow
 from ...changes.state import GOES
-from ...review.changes import carried, lines_of
+from ...review.changes import Range, carried, lines_of
 from ...review.compare import Change
 from ...review.marks import Marks, Side, marks_of, points_of, starts_of
 from ..buffers import text_of
@@ -61,12 +61,14 @@ class WrittenView(MarkedChanges):
 
     def _draw(self, typed: Sequence[Change]) -> None:
         self.refer_to(self.changes.baseline)
-        self._draw_marks(typed)
+        self._draw_marks(self._places(typed))
 
-    def _draw_marks(self, typed: Sequence[Change]) -> None:
-        self._drawn = self.view.change_count()
+    def _places(self, typed: Sequence[Change]) -> list[Range]:
+        return carried([change[2:4] for change in self.changes.changes], typed)
+
+    def _draw_marks(self, places: Sequence[Range]) -> None:
+        self._placed = self.view.change_count()
         starts = starts_of(lines_of(text_of(self.view)))
-        places = carried([change[2:4] for change in self.changes.changes], typed)
         lines = [points_of(starts, *place) for place in places]
         links = Links([self._links(number) for number in range(len(lines))])
         for step in self._marks.steps(Side(lines, [], []), inline=True, links=links):
@@ -124,9 +126,22 @@ class WrittenView(MarkedChanges):
     def regions(self) -> list[sublime.Region]:
         """Where the changes are by now, from the top."""
         # The editor's undo brings the text back, but not where the changes were in it.
-        if self._drawn != self.view.change_count() and not self.view.is_dirty() and self.is_current:
-            self._draw_marks(())
+        if not self.is_placed and not self.view.is_dirty() and self.is_current:
+            self._draw_marks(self._places(()))
         return super().regions
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether the marks are where the changes are in the text as it is now, and not only where they have moved."""
+        return self._placed == self.view.change_count()
+
+    def place(self, typed: Sequence[Change]) -> None:
+        """The person has edited the text: mark the changes where they are in it."""
+        places = self._places(typed)
+        if places != [lines[2:] for lines in self.lines]:
+            self._draw_marks(places)
+            self.caret_moved()
+        self._placed = self.view.change_count()
 
     @property
     def lines(self) -> list[Lines]:
@@ -224,8 +239,8 @@ class WrittenView(MarkedChanges):
             self.show_place()
 
 
-class ReferenceDocuments:
-    """The reference documents of the views with changes; `marked` finds one of those by its id."""
+class EditedViews:
+    """The gutter and the marks of the views with changes while the person edits; `marked` finds one by its id."""
 
     def __init__(self, ask: AskLater, marked: Callable[[int], WrittenView | None]) -> None:
         self._ask = ask
@@ -246,6 +261,7 @@ class ReferenceDocuments:
         window = marked.view.window() if marked else None
         if marked is None or window is None:
             return
+        self.place(marked)
         changes, mine = marked.changes, text_of(marked.view)
 
         def answer(text: str | None) -> None:
@@ -255,6 +271,22 @@ class ReferenceDocuments:
         self._ask(
             window, lambda companion: companion.changes.merged(changes.baseline, changes.text, mine), answer, unsaid
         )
+
+    def place(self, marked: WrittenView, then: Callable[[], object] | None = None) -> None:
+        """Mark the changes where they are in an edited text, and call `then` unless the person edits on meanwhile."""
+        view, changes = marked.view, marked.changes
+        mine, edition = text_of(view), view.change_count()
+
+        def answer(typed: Sequence[Lines]) -> None:
+            is_same = self._marked(view.id()) is marked and marked.changes is changes
+            if is_same and view.change_count() == edition:
+                marked.place([Change(*each) for each in typed])
+                if then:
+                    then()
+
+        if window := view.window():
+            question = lambda companion: companion.changes.compared(changes.text, mine)  # noqa: E731
+            self._ask(window, question, answer, None if then else unsaid)
 
     def restore(self, marked: WrittenView) -> None:
         """Nothing of a file waits any more: its gutter compares with git again, as the person's settings say."""
