@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sublime
 
-from .companion_case import CompanionCase, Steps, loaded
+from .companion_case import CompanionCase, Steps, loaded, text_of
+from .test_review_tab import ReviewCase
 
 WORDS = "use the helper in money.py"
 
@@ -78,3 +79,48 @@ class TestCommentLines(CompanionCase):
         self.opened.run_command("qwen_companion_comment", {"text": WORDS})
         found = self.panel.unsent(self.window)
         self.assertEqual([(each.first, each.words) for each in found], [(5, WORDS), (11, WORDS)])
+
+
+class TestRemovedLines(ReviewCase):
+    """A line that an agent has removed, as it stands elsewhere, too."""
+
+    def commented(self) -> Steps:
+        """Comment on it in the Review."""
+        self.panel = loaded("sublime_text.package").adapter().comments
+        self.addCleanup(lambda: self.panel.delete(list(self.panel.comments)))
+        old = "".join("same\n" if at in (5, 12) else f"line {at}\n" for at in range(1, 41))
+        self.file.write_text(old)
+        yield lambda: text_of(self.view) == old
+        yield from self.begun()
+        self.file.write_text(new := old.replace("same\n", "", 1))
+        yield from self.waits(1)
+        yield lambda: text_of(self.view) == new
+        yield from self.review()
+        yield self.has("▾ app.py", "same")
+        self.go_to("same")
+        self.press("c")
+        caption, _, done = self.screen.inputs[-1]
+        self.assertEqual(caption, "Comment on app.py:5")
+        done("Why?")
+
+    def test_a_comment_on_a_line_that_was_removed_does_not_go_to_an_equal_one(self) -> Steps:
+        """Nor after an edit of the file."""
+        yield from self.commented()
+        for typed, first in (("", 5), ("above\n", 6)):
+            self.view.sel().clear()
+            self.view.sel().add(0)
+            self.view.run_command("insert", {"characters": typed})
+            [comment] = self.panel.settled(self.window)
+            self.assertEqual((comment.first, comment.lines, comment.has_changed), (first, ("same",), False))
+            sent = loaded("comments.message").message([comment], loaded("comments.message").markdown)
+            self.assertEqual(sent, f"{self.file} line {first} (in the text before the change)\n```\nsame\n```\nWhy?")
+
+    def test_it_is_shown_in_the_file_where_the_line_was(self) -> Steps:
+        """It can be edited and deleted there."""
+        yield from self.commented()
+        [comment] = self.panel.comments
+        region = self.panel.views.region(self.view, comment)
+        assert region
+        self.assertEqual(self.view.rowcol(region.begin())[0], 4)
+        [shown] = self.screen.phantoms(self.view, "qwen_companion.comments")
+        self.assertEqual(shown, "¶ Why? (the lines have changed) editdelete")

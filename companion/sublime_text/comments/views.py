@@ -79,12 +79,14 @@ class CommentViews:
         found = _Finder(view, is_loaded=is_loaded)
         phantoms: list[sublime.Phantom] = []
         for comment in shown:
-            region, is_gone = found.region(comment)
+            is_bound = comment.side == "original" and place is not None and place.side == "file"
+            region, is_gone = found.bound(comment) if is_bound else found.region(comment)
             view.add_regions(_REGION + comment.id, [region], flags=_FLAGS)
             if place and self._settles(place, comment):
                 first = view.rowcol(region.begin())[0] + 1
-                if (first, is_gone) != (comment.first, comment.has_changed):
-                    self._comments.move(comment.id, first, has_changed=is_gone)
+                has_changed = is_gone and not is_bound
+                if (first, has_changed) != (comment.first, comment.has_changed):
+                    self._comments.move(comment.id, first, has_changed=has_changed)
             at = sublime.Region(view.line(max(region.begin(), region.end() - 1)).end())
             click: Callable[[str], None] = lambda href: self._act(view, href)  # noqa: E731
             phantoms.append(
@@ -139,11 +141,14 @@ class CommentViews:
         return [(each, at[0]) for each in comments if (at := view.get_regions(_REGION + each.id))]
 
     def _shows(self, place: CommentTarget, comment: Comment) -> bool:
-        """Whether a view shows a comment: a proposal that is written, or was rejected, is the file."""
+        """Whether a view shows a comment: a proposal that is written, or was rejected, is the file.
+
+        A comment on a line that was taken away is where that was.
+        """
         if comment.side == place.side:
             return True
         if place.side == "file":
-            return comment.side == "proposal" and not self._is_proposed(place.path)
+            return not self._is_proposed(place.path)
         return place.side == "proposal" and comment.side == "file"
 
     @staticmethod
@@ -210,6 +215,15 @@ class _Finder:
         if tracked is not None and is_there:
             return tracked, True
         return sublime.Region(view.text_point(min(near, len(self._lines)) - 1, 0)), True
+
+    def bound(self, comment: Comment) -> tuple[sublime.Region, bool]:
+        """Where the lines of a comment were taken away, and whether they are not there.
+
+        Equal lines elsewhere are others.
+        """
+        known = self._view.get_regions(_REGION + comment.id)
+        region = known[0] if known else self._from(min(comment.first, len(self._lines)), comment)
+        return region, not self._is(comment, region)
 
     def _from(self, first: int, comment: Comment) -> sublime.Region:
         view, last = self._view, min(first + comment.last - comment.first, len(self._lines))

@@ -763,7 +763,8 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
                 side, number = "original", body.numbers[line - 1]
             target = CommentTarget(diff.review.file_path, side, diff.review.owner.cli)
         elif row:
-            target = CommentTarget(row.full_path, "file", row.agents[0] if len(row.agents) == 1 else "")
+            side = "original" if block.kind(line) == "removed" else "file"
+            target = CommentTarget(row.full_path, side, row.agents[0] if len(row.agents) == 1 else "")
         else:
             return
         adapter.comments.write_at(window, target, number, (body.line(line - 1),))
