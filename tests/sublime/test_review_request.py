@@ -80,7 +80,7 @@ class TestRequest(ChangesCase):
     def test_an_undo_of_it_elsewhere_says_why_not_and_holds_nothing_up(self) -> Steps:
         """The companion gave no answer to it: next change did nothing until the diff was closed, nor did Take Back."""
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
-        diff.actions.edit_lines("revert", (ROWS[0], ROWS[0]))
+        diff.actions.follow("revert", "any")
         yield lambda: self.screen.said("Accept or reject app.py as a whole")
         yield lambda: not diff.actions.is_busy
         self.go()

@@ -386,7 +386,8 @@ async def test_what_a_restore_brings_back_is_its_agents_again_and_waits_after_a_
     await work.until(lambda: not work.rows)
     await settled(work)
     [point] = [each for each in await work.decisions.points(WINDOW) if each.words == "go on"]
-    work.decisions.restore(WINDOW, point.root, point.number)
+    planned = await work.decisions.planned(point)
+    work.decisions.restore(WINDOW, point.root, point.number, planned.shown)
     await work.until(lambda: "a.py" in work.rows)
     assert work.rows["a.py"].agents == (AGENT,)
     work.rounds.close()
