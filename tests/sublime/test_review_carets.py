@@ -176,6 +176,17 @@ class TestSeveralSelections(CaretCase):
         yield lambda: "a5" in text_of(self.view) and len(self.screen.links(self.view)) == 2
         yield from self.undo_lines(self.view, lambda: self.view.run_command("qwen_companion_undo_change"))
 
+    def test_the_status_bar_says_which_change_a_key_would_decide(self) -> Steps:
+        """It told of the line below a selected one, where the caret is."""
+        yield from self.created()
+        yield lambda: "a5" in text_of(self.view) and len(self.screen.links(self.view)) == 2
+        for line, said in (("line 5", ""), ("a5", "Change 1 of 1")):
+            row = text_of(self.view).split("\n").index(line)
+            self.view.sel().clear()
+            self.view.sel().add(sublime.Region(self.view.text_point(row, 0), self.view.text_point(row + 1, 0)))
+            loaded("sublime_text.package").adapter().written.caret_moved(self.view)
+            self.assertEqual(self.view.get_status("zy_qwen_companion_keys").partition(" · ")[0], said)
+
 
 class TestOnTheWay(CaretCase):
     def test_the_next_change_does_not_take_the_caret_when_it_comes_after_the_person_has_gone_elsewhere(self) -> Steps:

@@ -52,20 +52,22 @@ class MarkedChanges:
         """Where the changes are by now, from the top. A region is empty where lines are missing."""
         return change_regions(self.view)
 
+    @property
+    def _line(self) -> sublime.Region:
+        return self.view.line(self.view.text_point(caret_row(self.view), 0))
+
     def at_caret(self, regions: Sequence[sublime.Region]) -> int | None:
         """The number of the change at the first caret, from 0; one without lines is at the line below it.
 
         `regions` are those of the changes.
         """
-        if not len(self.view.sel()):
-            return None
-        line = self.view.line(self.view.sel()[0].b)
+        line = self._line
         at = bisect_right(regions, line.end(), key=sublime.Region.begin) - 1
         return at if at >= 0 and line.begin() <= max(regions[at].end() - 1, regions[at].begin()) else None
 
     def further(self, step: Literal[1, -1]) -> int | None:
         """The number of the next or the previous change from the line of the first caret; None if there is none."""
-        regions, line = self.regions, self.view.line(self.view.sel()[0].b if len(self.view.sel()) else 0)
+        regions, line = self.regions, self._line
         if step > 0:
             return next((at for at, region in enumerate(regions) if region.begin() > line.end()), None)
         before = [at for at, region in enumerate(regions) if region.begin() < line.begin()]
@@ -110,6 +112,11 @@ def rows_in(view: sublime.View, region: sublime.Region) -> tuple[int, int]:
     first = view.rowcol(region.begin())[0]
     last, column = view.rowcol(region.end())
     return first, last - (column == 0 and last > first)
+
+
+def caret_row(view: sublime.View) -> int:
+    """The row of the first caret, which is the last one of a selection."""
+    return rows_in(view, view.sel()[0])[1] if len(view.sel()) else 0
 
 
 def pieces(rows: Iterable[int]) -> list[tuple[int, int]]:

@@ -43,7 +43,7 @@ from .diff_marks import OUTLINED, add_lines, add_words
 from .diff_marks import Kind as DiffKind
 from .feed import ReviewFeed
 from .header import show_reason
-from .navigation import IN_PIECES, pieces, rows_in
+from .navigation import IN_PIECES, caret_row, pieces, rows_in
 
 if TYPE_CHECKING:
     from .diff_view import DiffView
@@ -388,7 +388,7 @@ class ReviewTab:
     def _place(self) -> _Place | None:
         if not self._blocks or not len(self.view.sel()):
             return None
-        row, column = self._row(), self.view.rowcol(self.view.sel()[0].b)[1]
+        row, column = caret_row(self.view), self.view.rowcol(self.view.sel()[0].b)[1]
         at = self._at_row(row)
         block, line = self._blocks[at], row - self._rows[at]
         y = self.view.text_to_layout(self.view.text_point(row, column))[1] - self.view.viewport_position()[1]
@@ -418,7 +418,7 @@ class ReviewTab:
             rows, column = self._rows_of(at, place), place.column
         carets = [*self.view.sel()]
         if len(carets) == 1 and all(row in rows for row in rows_in(self.view, carets[0])):
-            row = self._row()  # the editor has moved the caret, or what is selected, with its lines
+            row = caret_row(self.view)  # the editor has moved the caret, or what is selected, with its lines
         else:
             row = rows.start
             select(self.view, self.view.text_point(row, column))
@@ -566,7 +566,7 @@ class ReviewTab:
         return self._arrangement.is_whole
 
     def _go(self, what: What, step: Literal[1, -1]) -> bool:
-        row = self._row()
+        row = caret_row(self.view)
         here = self._at_row(row)
         blocks = range(here, len(self._blocks)) if step > 0 else range(here, -1, -1)
         for at in blocks:
@@ -583,10 +583,6 @@ class ReviewTab:
                 return True
         return False
 
-    def _row(self) -> int:
-        """That of the caret: the last one of a selection."""
-        return rows_in(self.view, self.view.sel()[0])[1] if len(self.view.sel()) else 0
-
     def _show(self, row: int, column: int = 0) -> None:
         self._left, self._is_first = None, False
         select(self.view, self.view.text_point(row, column))
@@ -602,7 +598,7 @@ class ReviewTab:
 
     def here(self) -> tuple[Block, int]:
         """The block of the caret, and the line in it."""
-        row = self._row()
+        row = caret_row(self.view)
         at = self._at_row(row)
         return self._blocks[at], row - self._rows[at]
 
