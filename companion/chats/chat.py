@@ -392,7 +392,7 @@ class Chat:
         agent = self.connection.left or self.connector.inherited
         if self.connector.agent and agent is None:
             inherited.give_up()
-        if self.connection.left:
+        if agent and self._is_open:
             inherited.conversation = plain(self.connection.conversation)
         return {
             "process": agent,

@@ -566,6 +566,17 @@ class AcpAgent(Agent):
         running = self.running
         running.info = read(schema.Initialized, left["agent"]) or schema.Initialized()
         await running.settle_in(left["folder"])
+        taking = asyncio.create_task(self._take_over(left))
+        try:
+            await asyncio.wait([taking])
+        except asyncio.CancelledError:
+            # Half taken over, it would be nobody's. Whoever cancels finds it whole, at the next `await`.
+            await asyncio.wait([taking])
+            cast("asyncio.Task[Any]", asyncio.current_task()).cancel()
+        return taking.result()
+
+    async def _take_over(self, left: Mapping[str, Any]) -> AgentSession:
+        running = self.running
         running.session, self._begun = left["session"], left.get("begun", 0.0)
         self.folders = tuple(left.get("folders", ()))
         self._subagents.parents = dict(left.get("subagents", {}))

@@ -20,7 +20,7 @@ import psutil
 import pytest
 
 from companion.agents import AgentCommand
-from companion.backends.acp.process import end_group
+from companion.backends.acp.process import Child, end_group, resume_child
 from companion.chats.chats import Chats
 from companion.chats.inherited import plain, restored
 from companion.chats.prompt import Draft, Excerpt
@@ -84,6 +84,8 @@ def session_prompt(params):
     say("End.")
     return {"stopReason": "end_turn"}
 """
+LONG = 5.0
+"""Seconds that the login shell may take, but no reload."""
 
 
 class Reloads:
@@ -295,6 +297,48 @@ async def test_two_reloads_in_a_row_and_one_before_the_chat_is_shown_lose_nothin
     assert len(waiting) == 1
     there.go()
     await there.room.shows("Begin slow. Middle. End.")
+
+
+@pytest.mark.parametrize(("shell", "pipes"), [(LONG, 0.0), (0.0, 0.05)], ids=["its shell is asked", "it is connected"])
+async def test_an_agent_that_is_being_taken_up_goes_on_over_another_reload(
+    there: Reloads, shell: float, pipes: float
+) -> None:
+    there.room.say("slow")
+    await there.room.shows("Begin slow.")
+    there.room.say("next")
+    await until(lambda: there.room.render.status.queue and not there.room.render.unsent)
+    pid = there.room.agent_pid
+    await there.unload()
+    is_held_up = asyncio.Event()
+
+    async def pause(seconds: float) -> None:
+        if seconds:
+            is_held_up.set()
+            await asyncio.sleep(seconds)
+
+    async def get(login: LoginEnvironment) -> dict[str, str]:
+        await pause(shell)
+        return await own_environment(login)
+
+    async def resume(left: Any) -> Child:
+        child = await resume_child(left)
+        await pause(pipes)
+        return child
+
+    with patch.object(LoginEnvironment, "get", get), patch("companion.backends.acp.process.resume_child", resume):
+        there.load()
+        await is_held_up.wait()
+        async with asyncio.timeout(LONG / 2):
+            left = await there.unload()
+    assert left["has_turn"]
+    there.load()
+    await there.room.state("live")
+    assert there.room.agent_pid == pid
+    there.go()
+    await there.room.shows("Begin slow. Middle. End.")
+    await there.room.shows("Begin next. End.")
+    assert there.room.editor.returned == []
+    assert "It was loaded" not in there.room.text
 
 
 async def test_an_agent_that_nobody_takes_over_is_ended(there: Reloads) -> None:
