@@ -32,8 +32,8 @@ from ..settings import DaemonSettings
 from .chat_screen import ChatScreen
 from .chosen import Chosen
 from .connection import ChatConnection
-from .inherited import Inherited, plain
-from .outbox import Outbox
+from .inherited import Inherited, Returned, plain
+from .outbox import Outbox, UncertainError
 from .permissions import Approvals
 from .prompt import ChatFolder, Draft
 from .transcript.render import Render
@@ -280,8 +280,7 @@ class Chat:
             session = session or self.connection.session
         self.connector.folder = folder
         self.begin(session, Chosen.from_plain(chosen, session))
-        for draft in self._inherited.take_unsent():
-            self.give_back(draft, "It was not sent before the package was reloaded.")
+        self._give_back_all(self._inherited.take_unsent(), "It was not sent before the package was reloaded.")
 
     def shows(self, folder: str, session: str, agent: str) -> bool:
         """Whether it is open with an agent in a folder, and shows a session; any session if none is named."""
@@ -295,8 +294,7 @@ class Chat:
 
     def begin(self, session: str = "", chosen: Chosen | None = None) -> None:
         """Show a session; without one, begin a new conversation. `chosen` is what the person has chosen for it."""
-        for draft in self._end():
-            self.give_back(draft, "The conversation has changed before this was sent.")
+        self._give_back_all(self._end(), "The conversation has changed before this was sent.")
         self._is_open = True
         self.connection.begin(session, chosen or Chosen())
         self.connection.conversation = self._begun()
@@ -330,8 +328,8 @@ class Chat:
     def give_back_unsent(self) -> None:
         """The chat is about to end: what was not sent goes back to the person, whose tab may have moved."""
         self._inherited.give_up()
-        for draft in [*self._inherited.take_unsent(), *self._take_unsent()]:
-            self.give_back(draft, "The chat was closed before this was sent.")
+        unsent = [*self._inherited.take_unsent(), *self._take_unsent()]
+        self._give_back_all(unsent, "The chat was closed before this was sent.")
 
     async def finished(self) -> None:
         """Wait until everything is done that had begun when the view was closed."""
@@ -477,7 +475,7 @@ class Chat:
         )
         return next(same, agent)
 
-    def _end(self, *, with_queue: bool = True) -> list[Draft]:
+    def _end(self, *, with_queue: bool = True) -> list[Returned]:
         """Stop reading, showing and sending. Returns what was not sent."""
         self.approvals.dismiss()
         self.renderer.stop()
@@ -486,11 +484,15 @@ class Chat:
             self._reading = None
         return self._take_unsent(with_queue=with_queue)
 
-    def _take_unsent(self, *, with_queue: bool = True) -> list[Draft]:
+    def _take_unsent(self, *, with_queue: bool = True) -> list[Returned]:
         # An agent's process goes with its queue, and with the prompt that it holds; a daemon keeps them.
         with_queue = with_queue and self.connector.agent is not None
         held = self._held if with_queue and self._is_open else {}
-        return [*held.values(), *self.outbox.take(with_queue=with_queue)]
+        return [*map(Returned, held.values()), *self.outbox.take(with_queue=with_queue)]
+
+    def _give_back_all(self, unsent: Iterable[Returned], why: str) -> None:
+        for draft, may_have_arrived in unsent:
+            self.give_back(draft, str(UncertainError()) if may_have_arrived else why)
 
     def give_back(self, draft: Draft, why: str) -> None:
         """Put a draft back into the prompt, and say why."""

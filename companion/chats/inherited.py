@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -36,11 +36,19 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
+class Returned(NamedTuple):
+    """A draft that goes back to the person."""
+
+    draft: Draft
+    may_have_arrived: bool = False
+    """Whether it was on its way to the agent."""
+
+
 @dataclass
 class Inherited:
     """What is left of a chat, until it is shown again."""
 
-    unsent: list[Draft] = field(default_factory=list[Draft])
+    unsent: list[Returned] = field(default_factory=list[Returned])
     """What goes back to the person."""
     queued: dict[str, Draft] = field(default_factory=dict[str, Draft])
     """What waits for its turn, by the ids of the prompts."""
@@ -58,7 +66,7 @@ class Inherited:
             {prompt: _draft(draft) for prompt, draft in left.get(name, {}).items()} for name in ("queued", "held")
         )
         return cls(
-            [_draft(draft) for draft in left["unsent"]],
+            [Returned(_draft(each), bool(each.get("may_have_arrived"))) for each in left["unsent"]],
             queued,
             held,
             left.get("conversation"),
@@ -68,14 +76,14 @@ class Inherited:
     def as_plain(self) -> dict[str, Any]:
         """All of it as plain data."""
         return {
-            "unsent": [asdict(draft) for draft in self.unsent],
+            "unsent": [{**asdict(each.draft), "may_have_arrived": each.may_have_arrived} for each in self.unsent],
             "queued": {prompt: asdict(draft) for prompt, draft in self.queued.items()},
             "held": {prompt: asdict(draft) for prompt, draft in self.held.items()},
             "conversation": self.conversation,
             "has_turn": self.has_turn,
         }
 
-    def take_unsent(self) -> list[Draft]:
+    def take_unsent(self) -> list[Returned]:
         """What goes back to the person, only once."""
         unsent, self.unsent = self.unsent, []
         return unsent
@@ -94,7 +102,7 @@ class Inherited:
         """Nobody goes on with the conversation: what waits in it goes back to the person."""
         self.conversation = None
         queued, held = self.take_waiting()
-        self.unsent += [*held.values(), *queued.values()]
+        self.unsent += map(Returned, (*held.values(), *queued.values()))
 
 
 def _draft(data: Mapping[str, Any]) -> Draft:

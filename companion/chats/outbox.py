@@ -17,6 +17,7 @@ from ..conversation.failures import ChatError, MissingFeatureError, StreamLostEr
 from ..conversation.snapshot import Unsent
 from ..platforms.files import FileRefusedError, MissingError, OversizeError, UnreadableError, read
 from . import prompt
+from .inherited import Returned
 from .prompt import ChatFolder, Draft, Mention, mentions, path_of, undone_text
 
 if TYPE_CHECKING:
@@ -240,14 +241,15 @@ class Outbox:
         conversation = self._chat.connection.conversation
         return conversation.is_queued(waiting.prompt) or not conversation.has(waiting.prompt)
 
-    def take(self, *, with_queue: bool = False) -> list[Draft]:
+    def take(self, *, with_queue: bool = False) -> list[Returned]:
         """What was not sent yet, the oldest first, or waits for its turn. It belongs to the caller from now on."""
         taken, self._waiting = list(self._waiting.values()), {}
         for waiting in taken:
             if waiting.task:
                 waiting.task.cancel()
         self._chat.show_soon()
-        return [each.draft for each in taken if not each.prompt or (with_queue and self._is_to_begin(each))]
+        left = [each for each in taken if not each.prompt or (with_queue and self._is_to_begin(each))]
+        return [Returned(each.draft, each.is_going and not each.prompt) for each in left]
 
     def take_one(self, key: str) -> Draft | None:
         """Take one of the unsent drafts; None if it was sent or is being sent."""

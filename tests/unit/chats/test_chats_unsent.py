@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from companion.chats import outbox
 from companion.chats.prompt import Draft, Excerpt
 from companion.ids import WindowId
 
@@ -62,6 +63,33 @@ async def test_a_prompt_that_is_sent_after_a_rebuild_waits_for_its_turn_like_any
     await until(lambda: room.render.status.title == "A title")
     assert room.editor.returned == []
     assert [unsent.state for unsent in room.render.unsent] == ["sent"]
+
+
+@pytest.mark.parametrize("ends", ["a reload", "its tab", "a new conversation"])
+async def test_a_prompt_that_is_on_its_way_is_not_said_to_be_unsent(room: Room, ends: str) -> None:
+    """The daemon may have it: sent again, it would do twice what it asks."""
+    await room.opened()
+    room.daemon.routes["POST /session/s/prompt"] = None  # the answer is on its way
+    room.chats.send(CHAT, Draft("Once"))
+    await room.asked("POST /session/s/prompt")
+    room.chats.send(CHAT, Draft("Then"))
+    unsent = {
+        "a reload": "It was not sent before the package was reloaded.",
+        "its tab": "The chat was closed before this was sent.",
+        "a new conversation": "The conversation has changed before this was sent.",
+    }
+    if ends == "a reload":
+        left = await room.chats.stop(hand_over=True)
+        room.chats.inherit(left, {WINDOW: None})
+        room.chats.open(CHAT, WINDOW, room.folder)
+    elif ends == "its tab":
+        room.chats.close(CHAT)
+    else:
+        room.chats.begin(CHAT)
+    assert room.editor.returned == [
+        (CHAT, Draft("Once"), str(outbox.UncertainError())),
+        (CHAT, Draft("Then"), unsent[ends]),
+    ]
 
 
 async def test_a_prompt_that_was_not_sent_survives_two_reloads_without_the_chat_being_opened(room: Room) -> None:
