@@ -423,6 +423,16 @@ class Agent(ABC):
     # A reload of the package
 
     @property
+    def is_signed_out(self) -> bool:
+        """Whether it has said that it wants a sign-in, and not that this is over."""
+        return False
+
+    @property
+    def held(self) -> str | None:
+        """The id of the prompt that waits for a sign-in."""
+        return None
+
+    @property
     def unread(self) -> list[Envelope]:
         """The events that nobody has read, once it is handed over."""
         return []

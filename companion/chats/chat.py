@@ -353,7 +353,7 @@ class Chat:
     @property
     def _held(self) -> dict[str, Draft]:
         """The prompt that waits for a sign-in, by its id; empty if none does, or its draft isn't known."""
-        prompt = self.status.running if self.status.connection.wants_sign_in else None
+        prompt = self.connection.held
         draft = self.outbox.sent(prompt)
         return {prompt: draft} if prompt and draft else {}
 

@@ -98,7 +98,7 @@ async def read(
             if client.forgets_options:
                 await _choose_again(client, session, was, chosen, choices, conversation)
         conversation.set(lacks=client.lacks)
-        conversation.set_connection(ConnectionStatus("live"))
+        conversation.set_connection(ConnectionStatus("live", wants_sign_in=client.is_signed_out))
         await _follow(client, session, stream, conversation, backoff, chosen)
     raise StreamLostError("The daemon has ended the stream of events.")
 
@@ -406,6 +406,14 @@ class ChatConnection:
     def has_client(self) -> bool:
         """Whether a daemon was reached. Its events may not be read at the moment."""
         return self._attachment is not None and self._attachment.client is not None
+
+    @property
+    def held(self) -> str | None:
+        """The id of the prompt that waits for a sign-in; its agent knows, or what was shown before it is taken up."""
+        if self._attachment and self._attachment.client:
+            return self._attachment.client.held
+        status = self.conversation.status
+        return status.running if status.connection.wants_sign_in else None
 
     @property
     def to_sign_in(self) -> Agent:

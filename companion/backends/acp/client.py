@@ -504,6 +504,16 @@ class AcpAgent(Agent):
         """Whether a new process goes on with the conversation."""
         return self.running.has("load")
 
+    @property
+    def is_signed_out(self) -> bool:
+        """Whether it has said that it wants a sign-in, and not that this is over."""
+        return self._prompts.is_signed_out
+
+    @property
+    def held(self) -> str | None:
+        """The id of the prompt that waits for a sign-in."""
+        return self._prompts.held
+
     # A reload of the package
 
     @property
@@ -525,7 +535,7 @@ class AcpAgent(Agent):
         for line in agent.take_ready():
             running.peer.receive(line)
         end = asyncio.get_running_loop().time() + LEAVE_LIMIT
-        while self._prompts.running and not (self._prompts.is_held or running.peer.waits_for("session/prompt")):
+        while self._prompts.running and not (self._prompts.held or running.peer.waits_for("session/prompt")):
             # The turn has just ended, which is being told.
             await asyncio.sleep(0.005)
             if asyncio.get_running_loop().time() > end:

@@ -68,7 +68,7 @@ class Prompts:
         self._agent = agent
         self._events = events
         self._on_end = on_end
-        self._is_signed_out = False
+        self.is_signed_out = False
         """Whether the chat has been told that the agent wants a sign-in, and not that this is over."""
         self._prefix = secrets.token_hex(4)
         self._numbers = itertools.count(1)
@@ -220,9 +220,9 @@ class Prompts:
         self._end_wait(goes_on=True)
 
     @property
-    def is_held(self) -> bool:
-        """Whether the turn that runs waits for a sign-in."""
-        return self._turn is not None and bool(self._turn.refused)
+    def held(self) -> str | None:
+        """The id of the prompt whose turn runs and waits for a sign-in."""
+        return self._turn.key if self._turn and self._turn.refused else None
 
     def stop(self) -> None:
         """Start no prompt any more: the next instance does."""
@@ -239,6 +239,7 @@ class Prompts:
             "waiting": [(key, list(each.blocks), each.is_for_turn) for key, each in self._waiting.items()],
             "notes": list(self._notes),
             "takes_messages": self.takes_messages,
+            "is_signed_out": self.is_signed_out,
             "prefix": self._prefix,
             "next": next(self._numbers),
         }
@@ -247,6 +248,7 @@ class Prompts:
         """Go on with what `hand_over` has left. `answer` is that to the prompt that runs."""
         self._prefix, self._numbers = left["prefix"], itertools.count(left["next"])
         self._notes, self.takes_messages = list(left["notes"]), left["takes_messages"]
+        self.is_signed_out = left.get("is_signed_out", False)
         self._waiting = {key: _Waiting(blocks, is_for_turn) for key, blocks, is_for_turn in left["waiting"]}
         if left["running"]:
             self._run(_RunningTurn(*left["running"]), partial(self._stop_reason, answer))
@@ -325,8 +327,8 @@ class Prompts:
 
     def _tell_sign_in(self, words: str = "", prompt: str | None = None) -> None:
         """Tell the chat that the agent wants a sign-in, in the agent's words; without words, that this is over."""
-        if words or self._is_signed_out:
-            self._is_signed_out = bool(words)
+        if self.is_signed_out != bool(words):
+            self.is_signed_out = bool(words)
             self._events.put(events.SignInRequired(words), prompt)
 
     def give_up(self) -> bool:

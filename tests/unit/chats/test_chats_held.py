@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from companion.chats import connection
 from tests.agent_talk import until
 
 from . import test_chats_handover as handover
@@ -112,3 +114,37 @@ async def test_it_comes_back_too_if_the_chat_closes_before_its_agent_has_said_so
             await asyncio.sleep(0)
         there.room.chats.window_closed(WINDOW)
         assert [draft.text for _, draft, _ in there.room.editor.returned] == ["first", "second"]
+
+
+@pytest.mark.parametrize("ends", ["its tab closes", "another reload"])
+async def test_it_comes_back_too_before_the_chat_has_read_anything_of_its_agent(
+    project: Path, tmp_path: Path, ends: str
+) -> None:
+    async with handover.reloads(project, tmp_path, SCRIPT) as there:
+        await two_wait(there)
+        await there.unload()
+        with patch.object(connection, "_follow", nothing_comes):
+            there.load()
+            await there.room.state("live")
+            assert there.room.render.status.connection.wants_sign_in
+            if ends == "another reload":
+                await there.reload()
+        there.room.chats.close(CHAT)
+        assert [draft.text for _, draft, _ in there.room.editor.returned] == ["first", "second"]
+
+
+async def nothing_comes(*_: object) -> None:
+    await asyncio.Event().wait()
+
+
+async def test_a_reload_does_not_say_again_that_the_agent_wants_a_sign_in(project: Path, tmp_path: Path) -> None:
+    async with handover.reloads(project, tmp_path, SCRIPT) as there:
+        there.room.say("first")
+        await there.room.shows("wants you to sign in")
+        for _ in range(2):
+            await there.reload()
+            assert there.room.render.status.connection.wants_sign_in
+        client, _ = there.room.chats._registry[CHAT].connection.connected
+        await client.authenticate("g")
+        await there.room.shows("Begin first.")
+        assert there.room.text.count("wants you to sign in") == 1
