@@ -53,6 +53,8 @@ PIECE = 1000
 LINES = 50
 FRAMES_PER_SECOND = 30
 """Snapshots that a screen gets at most."""
+SLOW = 0.1
+"""Seconds after which a screen counts as busy that hasn't taken what is to be shown."""
 
 
 class Renderer:
@@ -60,7 +62,7 @@ class Renderer:
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
-        self._showing: asyncio.Task[object] | None = None
+        self._tasks: list[asyncio.Task[object]] = []
         self._fetching: asyncio.Task[object] | None = None
         self._is_shown_anew = False
         """Whether all was shown at once, because a part of it could not be."""
@@ -70,13 +72,14 @@ class Renderer:
     def begin(self) -> None:
         """Show the whole conversation anew, and what comes."""
         self.stop()
-        self._showing = self._chat.background(self._run(self._chat.connection.conversation))
+        conversation = self._chat.connection.conversation
+        self._tasks = [self._chat.background(work) for work in (self._run(conversation), self._look(conversation))]
 
     def stop(self) -> None:
         """Show nothing more."""
-        if self._showing:
-            self._showing.cancel()
-            self._showing = None
+        for task in self._tasks:
+            task.cancel()
+        self._tasks.clear()
 
     def show_earlier(self) -> None:
         """Show a page of the turns before the first one that is shown."""
@@ -95,10 +98,7 @@ class Renderer:
         transcript.own_clients = self._chat.connector.daemons.own_clients
         known: dict[str, int] = {}
         async for snapshot in snapshots(conversation):
-            try:
-                self._chat.look_after(snapshot)
-            except Exception:
-                logger.exception("What a chat asks could not be looked after")
+            self._look_after(snapshot)
             transcript.shows_diffs = self._chat.place.shows_diffs
             for part in slices(snapshot, known):
                 self._is_shown_anew = False
@@ -107,6 +107,20 @@ class Renderer:
                     return
                 if self._is_shown_anew:
                     break
+
+    async def _look(self, conversation: Conversation) -> None:
+        """Look after what goes on while the screen is busy, as long as a dialog is open there."""
+        while True:
+            await conversation.changed.wait()
+            await asyncio.sleep(SLOW)
+            if conversation.changed.is_set():
+                self._look_after(conversation.peek())
+
+    def _look_after(self, snapshot: Snapshot) -> None:
+        try:
+            self._chat.look_after(snapshot)
+        except Exception:
+            logger.exception("What a chat asks could not be looked after")
 
     async def _fetch_earlier(self, conversation: Conversation) -> None:
         """Put the page before the first turn that is known into a conversation; say what goes wrong."""
@@ -140,6 +154,7 @@ class Renderer:
                 has_failed = True
             transcript.reset()
             snapshot, self._is_shown_anew = conversation.whole_snapshot(), True
+            self._look_after(snapshot)
 
     async def _render(self, transcript: Transcript, snapshot: Snapshot) -> Render:
         """The text of a snapshot; that of many turns is made on another thread, so that the loop isn't held up."""
@@ -449,8 +464,8 @@ class Chat:
         """What follows from a look besides that it is shown."""
         self.connection.seen(snapshot)
         if self.is_local:
-            if over := self._turn_watch.seen(snapshot, self.agent, self.outbox.sent_at):
-                self._turn_over(over)
+            for turn in self._turn_watch.seen(snapshot, self.agent, self.outbox.sent_at):
+                self._turn_over(turn)
             self._visit_watch.seen(snapshot, self.agent)
         if snapshot.status.connection.state == "lost" and self.connector.agent:
             self.outbox.lost(self.agent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import takewhile
 from typing import Protocol
 
@@ -95,33 +95,44 @@ class TurnWatch:
         """When the last turn has ended, in nanoseconds."""
         self._named: set[str] = set()
 
-    def seen(self, snapshot: Snapshot, agent: str, sent: int) -> Turn | None:
-        """Look at a snapshot. Returns the turn that has ended since the last look, if its end is in the snapshot.
+    def seen(self, snapshot: Snapshot, agent: str, sent: int) -> list[Turn]:
+        """Look at a snapshot. Returns the turns that have ended since the last look, as far as it has them.
 
         `agent` is what the agent calls itself, `sent` is when the last prompt was sent.
         """
-        now = time.time_ns()
-        over = None
         if not self._is_connected and snapshot.status.connection.state == "live":
             self._is_connected = True
             self._listener.connected(self._window)
         running = snapshot.status.running or ""
-        if running != self._running and self._running:
-            self._listener.turn_ended(self._window, self._id, self._running)
-            self._ended = now
-            over = next((turn for turn in snapshot.changed if turn.key == self._running), None)
-        if running and running != self._running:
-            asked = next((turn.asked for turn in snapshot.changed if turn.key == running), "")
-            self._named.clear()
-            words = " ".join(asked[:MAX_WORDS].split())
-            # A prompt that has waited for the turn before says nothing of when its own began.
-            began = sent if max(self._ended, now - _LATE) < sent else 0
-            self._listener.turn_began(self._window, self._id, agent, running, words, began)
-        self._running = running
-        for turn in snapshot.changed:
-            if turn.key == running:
-                self._name(turn, agent)
+        turns = {turn.key: turn for turn in snapshot.changed}
+        over: list[Turn] = []
+        for key in self._since(running, snapshot.order, turns):
+            if before := turns.get(self._running):
+                self._name(before, agent)
+                over.append(before)
+            if self._running:
+                self._listener.turn_ended(self._window, self._id, self._running)
+                self._ended = time.time_ns()
+            self._running = key
+            if key:
+                self._named.clear()
+                words = " ".join(turns[key].asked[:MAX_WORDS].split()) if key in turns else ""
+                # A prompt that has waited for the turn before says nothing of when its own began.
+                began = sent if max(self._ended, time.time_ns() - _LATE) < sent else 0
+                self._listener.turn_began(self._window, self._id, agent, key, words, began)
+        if running in turns:
+            self._name(turns[running], agent)
         return over
+
+    def _since(self, running: str, order: Sequence[str], turns: Container[str]) -> Iterator[str]:
+        """The turns that have begun since the last look, and nothing if none runs any more."""
+        if running == self._running:
+            return
+        if self._running in order:
+            # What has waited for it may have had its whole turn by now.
+            later = order[order.index(self._running) + 1 :]
+            yield from (key for key in later if key in turns and key != running)
+        yield running
 
     def _name(self, turn: Turn, agent: str) -> None:
         for item in turn.items:

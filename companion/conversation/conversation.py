@@ -113,15 +113,20 @@ class Conversation:
         turn = self._turns.get(prompt or "")
         return turn.asked if turn else ""
 
-    def snapshot(self) -> Snapshot:
-        """A snapshot with the turns that have changed since the last one."""
+    def peek(self) -> Snapshot:
+        """A snapshot with the turns that have changed since the last look. Doesn't count as one."""
         # From the end: a look must not cost more with every turn that is hidden.
         shown = tuple(islice(reversed(self._turns), len(self._turns) - self._hidden))[::-1]
         visible = set(shown) if self._hidden else self._turns
         changed = tuple(self._turns[key].show() for key in self._dirty if key in visible)
+        return Snapshot(shown, changed, self.status)
+
+    def snapshot(self) -> Snapshot:
+        """A snapshot with the turns that have changed since the last one."""
+        found = self.peek()
         self._dirty.clear()
         self.changed.clear()
-        return Snapshot(shown, changed, self.status)
+        return found
 
     def whole_snapshot(self) -> Snapshot:
         """A snapshot with every turn that isn't hidden."""

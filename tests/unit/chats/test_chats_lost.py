@@ -100,6 +100,38 @@ async def test_a_prompt_that_waits_for_its_turn_comes_back_while_the_screen_is_b
     is_free.set()
 
 
+async def test_each_turn_is_noticed_while_the_screen_is_busy(project: Path, tmp_path: Path) -> None:
+    """A dialog may be open there for minutes: what the agent writes meanwhile belongs to the turn that wrote it."""
+    goes_on = tmp_path / "goes-on"
+    waits = f'text == "one" and not os.path.exists({str(goes_on)!r})'
+    script = AGENT.replace('text == "long"', waits).replace("100", "0.01")
+    is_free = asyncio.Event()
+    told: list[tuple[str, str]] = []
+
+    async def busy(*_: object) -> bool:
+        return await is_free.wait()
+
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        chat = room.chats._registry[CHAT]
+        room.editor.show_chat = busy  # type: ignore[method-assign]
+        chat.show_soon()
+        await asyncio.sleep(0.1)
+        with (
+            patch.object(chat.place.turns, "turn_began", lambda *about: told.append(("began", about[4]))),
+            patch.object(chat.place.turns, "turn_ended", lambda *_: told.append(("ended", ""))),
+            patch.object(chat.place.reasons, "turn_over", lambda _, turn: told.append(("over", turn.prompt))),
+        ):
+            room.say("one")
+            room.say("two")
+            await until(lambda: told == [("began", "one")])
+            goes_on.touch()
+            await until(lambda: ("over", "two") in told)
+        is_free.set()
+    began_and_ended = [what for what in told if what[0] != "over"]
+    assert began_and_ended == [("began", "one"), ("ended", ""), ("began", "two"), ("ended", "")]
+    assert [words for what, words in told if what == "over"] == ["one", "two"]
+
+
 @pytest.mark.parametrize("how", ["does not end its turn", "can not be started again"])
 async def test_no_turn_runs_in_a_chat_that_has_lost_its_agent(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str

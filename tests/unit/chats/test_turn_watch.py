@@ -97,4 +97,26 @@ def test_a_turn_that_is_over_is_given_away_once_and_as_it_is_then():
     tool = Tool("1", "edit", "Edit", "edit", "completed")
     done = replace(asked("a", tool), state="done")
     looks = (seen("a", asked("a")), seen("b", done, asked("b")), seen("b", asked("b")))
-    assert [watch.seen(look, "Agent", 0) for look in looks] == [None, done, None]
+    assert [watch.seen(look, "Agent", 0) for look in looks] == [[], [done], []]
+
+
+def test_turns_that_have_begun_and_ended_between_two_looks_are_told_too():
+    """They have waited for the one that ran; what had been there before that is history."""
+    heard = Heard()
+    watch = TurnWatch(CHAT, WINDOW, heard)
+    past, one, two, three = (replace(asked(key), state="done") for key in ("past", "one", "two", "three"))
+    tool = Tool("1", "edit", "Edit", "edit", "completed", locations=(Location("/p/a.py"),))
+    two = replace(two, items=(*two.items, tool))
+    assert watch.seen(seen(None, past), "Agent", 0) == []
+    assert watch.seen(seen("one", past, asked("one")), "Agent", 0) == []
+    assert watch.seen(seen("four", past, one, two, three, asked("four")), "Agent", 0) == [one, two, three]
+    assert heard.events == [
+        ("began", "Agent", "one", "Do one now"),
+        ("ended", "one"),
+        ("began", "Agent", "two", "Do two now"),
+        ("named", "Agent", "/p/a.py"),
+        ("ended", "two"),
+        ("began", "Agent", "three", "Do three now"),
+        ("ended", "three"),
+        ("began", "Agent", "four", "Do four now"),
+    ]
