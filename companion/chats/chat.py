@@ -310,6 +310,7 @@ class Chat:
     def begin(self, session: str = "", chosen: Chosen | None = None) -> None:
         """Show a session; without one, begin a new conversation. `chosen` is what the person has chosen for it."""
         self._give_back_all(self._end(), "The conversation has changed before this was sent.")
+        self._end_turn()
         self._is_open = True
         self.connection.begin(session, chosen or Chosen())
         self.connection.conversation = self._begun()
@@ -337,6 +338,7 @@ class Chat:
         """The view is closed."""
         self.give_back_unsent()
         self._end()
+        self._end_turn()
         self.connector.end_inherited()
         self._is_open = False
 
@@ -464,8 +466,7 @@ class Chat:
         """What follows from a look besides that it is shown."""
         self.connection.seen(snapshot)
         if self.is_local:
-            for turn in self._turn_watch.seen(snapshot, self.agent, self.outbox.sent_at):
-                self._turn_over(turn)
+            self._watch_turns(snapshot)
             self._visit_watch.seen(snapshot, self.agent)
         if snapshot.status.connection.state == "lost" and self.connector.agent:
             self.outbox.lost(self.agent)
@@ -474,10 +475,17 @@ class Chat:
         else:
             self.approvals.update(snapshot)
 
-    def _turn_over(self, turn: Turn) -> None:
-        calls = tuple(calls_of(turn, self.connection.path_there))
-        about = self.status.model, self.connection.session, turn.key, self.connector.folder, self._agent_name
-        self.place.reasons.turn_over(self.window, ReportedTurn(self.agent, turn.asked, calls, *about))
+    def _watch_turns(self, snapshot: Snapshot) -> None:
+        for turn in self._turn_watch.seen(snapshot, self.agent, self.outbox.sent_at):
+            calls = tuple(calls_of(turn, self.connection.path_there))
+            about = self.status.model, self.connection.session, turn.key, self.connector.folder, self._agent_name
+            self.place.reasons.turn_over(self.window, ReportedTurn(self.agent, turn.asked, calls, *about))
+
+    def _end_turn(self) -> None:
+        """Nobody looks at the conversation any more: its turn is over with what was done in it so far."""
+        if self.is_local:
+            self.connection.conversation.interrupt()
+            self._watch_turns(self.connection.conversation.whole_snapshot())
 
     @property
     def _agent_now(self) -> AgentCommand | None:

@@ -17,7 +17,7 @@ from companion.chats.transcript.render import Render
 from tests.agent_talk import scripted, until
 
 from .agent_room import Room, chatting
-from .chatting import CHAT, WINDOW
+from .chatting import CHAT, WINDOW, KeptTurns
 
 AGENT = """
 def initialize(params):
@@ -130,6 +130,38 @@ async def test_each_turn_is_noticed_while_the_screen_is_busy(project: Path, tmp_
     began_and_ended = [what for what in told if what[0] != "over"]
     assert began_and_ended == [("began", "one"), ("ended", ""), ("began", "two"), ("ended", "")]
     assert [words for what, words in told if what == "over"] == ["one", "two"]
+
+
+@pytest.mark.parametrize("closes", ["its tab", "its conversation"])
+async def test_a_turn_ends_with_its_chat_and_what_it_has_done_is_told(
+    project: Path, tmp_path: Path, closes: str
+) -> None:
+    """Its agent would be at work for good: all that is written later would be its own."""
+    script = """
+def session_prompt(params):
+    diff = {"type": "diff", "path": os.path.join(os.getcwd(), "a.txt"), "oldText": "", "newText": "new\\n"}
+    update(sessionUpdate="tool_call", toolCallId="c", title="Write", kind="edit", status="completed", content=[diff])
+    say("working")
+    time.sleep(100)
+"""
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        chat = room.chats._registry[CHAT]
+        reasons = chat.place.reasons
+        assert isinstance(reasons, KeptTurns)
+        with (
+            patch.object(chat.place.turns, "turn_began") as began,
+            patch.object(chat.place.turns, "turn_ended") as ended,
+        ):
+            room.say("first")
+            await room.shows("working")
+            if closes == "its tab":
+                room.chats.close(CHAT)
+            else:
+                room.chats.begin(CHAT)
+            turn = began.call_args.args[3]
+            ended.assert_called_once_with(WINDOW, CHAT, turn)
+        [told] = reasons.turns
+        assert (told.prompt, [call.id for call in told.calls], told.turn) == ("first", ["c"], turn)
 
 
 @pytest.mark.parametrize("how", ["does not end its turn", "can not be started again"])
