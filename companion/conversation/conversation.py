@@ -180,6 +180,9 @@ class Conversation:
             # The page before began in the middle of a turn.
             del self._turns[first]
             torn.join(rest)
+            for name, asked in self._permissions.items():
+                if asked.turn == first:
+                    self._permissions[name] = replace(asked, turn=torn.head.key)
             turns[torn.head.key] = torn
         self._turns = turns | self._turns
         self._hidden += len(self._turns) - count if self._hidden else 0

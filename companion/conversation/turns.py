@@ -12,6 +12,7 @@ from . import events
 from .snapshot import (
     Attachment,
     ChatNotice,
+    Cost,
     Diff,
     Item,
     Message,
@@ -93,7 +94,14 @@ class TurnBuilder:
                 self._set_tool(item)
             else:
                 self._items.append(item)
-        self.end(rest.head.state, rest.head.stop_reason, rest.head.error)
+        own, later = self.head, rest.head
+        began = later.began if own.began is None else own.began
+        seconds = later.cost.seconds
+        if began is not None and later.began is not None:
+            seconds = max(own.cost.seconds, seconds + later.began - began)
+        cost = Cost(seconds, own.cost.read + later.cost.read, own.cost.written + later.cost.written)
+        self.head = replace(later, key=own.key, client=own.client or later.client, cost=cost, began=began)
+        self.has_used_model |= rest.has_used_model
 
     @property
     def size(self) -> int:

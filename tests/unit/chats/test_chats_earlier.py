@@ -14,9 +14,10 @@ from companion.backends.daemon import answers as earlier
 from companion.backends.daemon import client as routes
 from companion.backends.daemon import transport
 from companion.backends.daemon.decoder import decode
+from companion.conversation import events
 from companion.conversation.conversation import START, Conversation
-from companion.conversation.events import EventCursor, Replay
-from companion.conversation.snapshot import Message, Tool
+from companion.conversation.events import Envelope, EventCursor, Replay
+from companion.conversation.snapshot import Cost, Message, Tool
 
 from ..fake_daemon import FEATURES, Request, Stream, until
 from .chatting import CHAT, WINDOW, Room, real
@@ -269,6 +270,36 @@ def test_an_earlier_page_that_ends_in_the_middle_of_a_turn_joins_it():
     items = conversation.turns[0].items
     assert [item.text for item in items if isinstance(item, Message)] == ["Question 0.", "The beginning", " of it."]
     assert sum(isinstance(item, Tool) for item in items) == 1
+
+
+def test_a_question_of_a_turn_that_an_earlier_page_begins_is_answered():
+    data = {"requestId": "r", "toolCall": {"toolCallId": "t", "title": "Edit"}}
+    data["options"] = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+    conversation = Conversation()
+    conversation.rebuild(history([said("agent_message_chunk", "I ask:", None)], has_more=True))
+    conversation.apply(decode({"type": "permission_request", "data": data}))
+    conversation.prepend([decode(said("user_message_chunk", "Question 0.", "p0"))], has_more=False)
+    assert [asked.turn for asked in conversation.status.permissions] == ["p0"]
+    outcome = {"requestId": "r", "outcome": {"outcome": "selected", "optionId": "yes"}}
+    conversation.apply(decode({"type": "permission_resolved", "data": outcome}))
+    [turn] = conversation.turns
+    [tool] = (item for item in turn.items if isinstance(item, Tool))
+    assert [asked.state for asked in tool.permissions] == ["selected"]
+    assert conversation.status.permissions == ()
+
+
+def test_a_turn_that_runs_stays_as_it_is_when_an_earlier_page_begins_it():
+    def chunk(text: str, at: float, read: int) -> Envelope:
+        return Envelope(events.MessageChunk("answer", text, usage=Cost(read=read, written=1)), prompt="p0", time=at)
+
+    conversation = Conversation()
+    conversation.apply(chunk("the rest", 12.0, 300))
+    conversation.apply(chunk(" of it", 15.0, 400))
+    conversation.apply(Envelope(events.CancelRequested(), prompt="p0"))
+    conversation.prepend([chunk("begin", 10.0, 100), chunk("ning", 11.0, 200)], has_more=False)
+    [joined] = conversation.turns
+    assert (joined.state, joined.cancelling) == ("running", True)
+    assert (joined.began, joined.cost) == (10.0, Cost(seconds=5.0, read=1000, written=4))
 
 
 @given(JSON | st.dictionaries(st.text(), JSON), st.sampled_from([None, 1]))
