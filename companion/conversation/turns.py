@@ -40,12 +40,14 @@ class TurnBuilder:
         """What messages have got since they were last shown, by their places."""
         self._places: dict[str, int] = {}
         """Where the tool calls are, by their ids."""
+        self._growing: dict[tuple[Speaker, str | None, str], int] = {}
+        """Where the messages are that may go on, by their speakers, their parents and the names of asides."""
         for item in turn.items:
             if isinstance(item, Tool):
                 answered = tuple(asked for asked in item.permissions if asked.state != "open")
                 self._set_tool(replace(item, permissions=answered))
             else:
-                self._items.append(item)
+                self._add(item)
 
     def show(self) -> Turn:
         """The turn as it is now."""
@@ -74,6 +76,7 @@ class TurnBuilder:
         """Take the items of the same turn as it was seen, if there are more of them."""
         if seen.size > self.size:
             self._items, self._more, self._places = seen._items, seen._more, seen._places
+            self._growing = seen._growing
 
     def account(self, at: float | None, chunk: events.MessageChunk | None) -> None:
         """Take note of when an event was sent, in seconds since 1970, and of what a call of the model has used."""
@@ -93,7 +96,7 @@ class TurnBuilder:
             if isinstance(item, Tool):
                 self._set_tool(item)
             else:
-                self._items.append(item)
+                self._add(item)
         own, later = self.head, rest.head
         began = later.began if own.began is None else own.began
         seconds = later.cost.seconds
@@ -111,7 +114,7 @@ class TurnBuilder:
 
     def note(self, text: str, *, is_aside: bool = False) -> None:
         """Add a line of the chat's own."""
-        self._items.append(ChatNotice(text, is_aside))
+        self._add(ChatNotice(text, is_aside))
 
     def say(self, speaker: Speaker, text: str, parent: str | None = None, aside: str = "", message: str = "") -> None:
         """Append to the last message if it is this speaker's; otherwise begin a new one.
@@ -123,7 +126,7 @@ class TurnBuilder:
 
     def interject(self, text: str) -> None:
         """Add what the person has sent into the turn: a message of its own, even right after the prompt."""
-        self._items.append(Message("user", text))
+        self._add(Message("user", text))
 
     def attach(self, speaker: Speaker, attachment: Attachment, parent: str | None = None) -> None:
         """Add an attachment to what a speaker says."""
@@ -188,29 +191,25 @@ class TurnBuilder:
 
     def _set_tool(self, tool: Tool) -> Tool:
         if (at := self._places.get(tool.id)) is None:
-            self._places[tool.id] = len(self._items)
-            self._items.append(tool)
+            self._places[tool.id] = self._add(tool)
         else:
             self._items[at] = tool
         return tool
 
     def _message(self, speaker: Speaker, parent: str | None, aside: str = "", message: str = "") -> int:
         """The place of the message that a piece belongs to, which is begun if there is none."""
-        name = aside or message
-        for at in reversed(range(len(self._items))):
-            item = self._items[at]
-            if isinstance(item, Message) and (item.speaker, item.parent, item.is_aside) == (
-                speaker,
-                parent,
-                bool(aside),
-            ):
-                if item.name == name or not name:
-                    return at
-                if not aside:
-                    break
-            if isinstance(item, Tool) or not item.is_aside:
-                break
-        self._items.append(Message(speaker, "", parent=parent, is_aside=bool(aside), name=name))
+        at = self._growing.get((speaker, parent, aside))
+        if at is None or (message and cast("Message", self._items[at]).name != message):
+            at = self._add(Message(speaker, "", parent=parent, is_aside=bool(aside), name=aside or message))
+        return at
+
+    def _add(self, item: Item) -> int:
+        """Add an item. Returns its place. Unless it is an aside, no message before it goes on."""
+        if isinstance(item, Tool) or not item.is_aside:
+            self._growing.clear()
+        if isinstance(item, Message):
+            self._growing[item.speaker, item.parent, item.name if item.is_aside else ""] = len(self._items)
+        self._items.append(item)
         return len(self._items) - 1
 
 

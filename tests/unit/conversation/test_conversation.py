@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from dataclasses import replace
 from typing import Any, cast
 
@@ -398,6 +399,18 @@ def test_messages_of_their_own_do_not_mix_with_the_answer_that_streams():
     assert found == Message("answer", "It found nothing.", is_aside=True)
     assert spoken == Message("user", "Spoken", is_aside=True)
     assert transport == Message("answer", "x" * 301, is_aside=True)
+
+
+def test_many_messages_of_their_own_take_no_longer_each():
+    def aside(number: int) -> Envelope:
+        task = {"taskId": str(number), "status": "completed"}
+        return say("x", _meta={"qwenDiscreteMessage": True, "source": "realtime_voice", "backgroundTask": task})
+
+    started = time.process_time()
+    conversation = told([each for number in range(9000) for each in (aside(number), say("answer"))])
+    assert time.process_time() - started < 5, "0.7 s where nothing else runs"
+    [turn] = conversation.turns
+    assert len(turn.items) == 9001
 
 
 def test_events_that_can_not_be_read_have_one_notice():
