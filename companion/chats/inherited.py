@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from ..conversation.conversation import Conversation
-from ..conversation.snapshot import Status, Turn
+from ..conversation.snapshot import ChatNotice, Item, Message, Status, Tool, Turn
 from .prompt import Draft, Excerpt
 
 
@@ -23,12 +23,19 @@ def restored(data: Mapping[str, Any]) -> Conversation | None:
     """The conversation that `plain` was given; None if another version of the package has left it in another form."""
     try:
         status = _adapter(Status).validate_python(data["status"])
-        turns = _adapter(tuple[Turn, ...]).validate_python(data["turns"])
+        left = [{**turn, "items": tuple(map(_item, turn["items"]))} for turn in data["turns"]]
+        turns = _adapter(tuple[Turn, ...]).validate_python(left)
     except (ValidationError, LookupError, TypeError, AttributeError):
         return None
     conversation = Conversation()
     conversation.restore(turns, status)
     return conversation
+
+
+def _item(data: Mapping[str, Any]) -> Item:
+    """An item of a turn. A call in another form must not pass for a line of the chat's, which has a text, too."""
+    kind = Message if "speaker" in data else Tool if "id" in data else ChatNotice
+    return _adapter(kind).validate_python(data)
 
 
 @cache

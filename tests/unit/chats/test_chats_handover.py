@@ -453,6 +453,13 @@ def test_a_conversation_is_the_same_as_plain_data():
     assert restored({**plain(WHOLE), "turns": [{"key": "p"}]}) is None
 
 
+@pytest.mark.parametrize(("name", "value"), [("speaker", "nobody"), ("status", None)], ids=["a message", "a call"])
+def test_an_item_in_another_form_is_not_taken_for_a_line_of_the_chat(name: str, value: object):
+    left = plain(WHOLE)
+    next(item for turn in left["turns"] for item in turn["items"] if name in item)[name] = value
+    assert restored(left) is None
+
+
 def test_a_process_that_has_got_the_number_of_one_that_ended_is_left_alone():
     """Its group was killed when the agent was closed that had had its number."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True) as other:
