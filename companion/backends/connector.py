@@ -144,6 +144,8 @@ class Connector:
         """End the agent that nobody goes on with."""
         inherited, self.inherited = self.inherited, None
         if inherited:
+            if offered := inherited.get("offered"):
+                self._place.dismiss(offered[1])
             threading.Thread(target=end_left, args=(inherited,), name="qwen-companion-end", daemon=True).start()
 
     def begin(self) -> None:

@@ -33,7 +33,7 @@ from tests.agent_talk import scripted, until
 
 from ..conversation.test_conversation import WHOLE
 from .agent_room import Room, own_environment
-from .chatting import CHAT, WINDOW
+from .chatting import CHAT, WINDOW, LoneWindows
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pipe belongs to the loop that has read from it")
 SCRIPT = """
@@ -380,6 +380,25 @@ async def test_what_another_version_has_left_in_another_form_is_loaded_by_the_ag
     await there.room.state("live")
     await until(lambda: not psutil.pid_exists(pid))
     assert there.room.agent_pid != pid
+
+
+@pytest.mark.parametrize("how", ["it is in another form", "its tab is closed"])
+async def test_the_token_of_an_agent_that_is_not_taken_over_is_worth_nothing(
+    there: Reloads, how: str, stormy: object
+) -> None:
+    left = await there.unload()
+    there.room = there.begin()
+    left["process"]["offered"] = ("http://127.0.0.1:1/mcp", "secret")
+    if how == "it is in another form":
+        del left["process"]["settings"]
+    with patch.object(LoneWindows, "dismiss_agent") as dismissed:
+        there.room.chats.inherit(there.left, {WindowId(1): None})
+        if how == "its tab is closed":
+            there.room.chats.close(CHAT)
+        else:
+            there.open()
+            await there.room.state("live")
+        dismissed.assert_called_once_with(WINDOW, "secret")
 
 
 async def test_another_command_of_the_agent_is_started_anew(there: Reloads) -> None:
