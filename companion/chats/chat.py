@@ -295,7 +295,6 @@ class Chat:
             session = session or self.connection.session
         self.connector.folder = folder
         self.begin(session, Chosen.from_plain(chosen, session))
-        self._give_back_all(self._inherited.take_unsent(), "It was not sent before the package was reloaded.")
 
     def shows(self, folder: str, session: str, agent: str) -> bool:
         """Whether it is open with an agent in a folder, and shows a session; any session if none is named."""
@@ -314,6 +313,7 @@ class Chat:
         self._is_open = True
         self.connection.begin(session, chosen or Chosen())
         self.connection.conversation = self._begun()
+        self._give_back_all(self._inherited.take_unsent(), "It was not sent before the package was reloaded.")
         self._reading = self.background(self.connection.run())
         self.renderer.begin()
 
@@ -321,7 +321,7 @@ class Chat:
         """What the agent that goes on has said already; nothing for a new conversation."""
         conversation = self._inherited.take_conversation() if self.connector.inherited else None
         if conversation:
-            self.outbox.inherit(*self._inherited.take_waiting())
+            self.outbox.inherit(self._inherited.take_queued(), self._inherited.held)
         else:
             self.connector.end_inherited()
             self._inherited.give_up()
@@ -344,9 +344,9 @@ class Chat:
 
     def give_back_unsent(self) -> None:
         """The chat is about to end: what was not sent goes back to the person, whose tab may have moved."""
+        taken = self._take_unsent()
         self._inherited.give_up()
-        unsent = [*self._inherited.take_unsent(), *self._take_unsent()]
-        self._give_back_all(unsent, "The chat was closed before this was sent.")
+        self._give_back_all([*self._inherited.take_unsent(), *taken], "The chat was closed before this was sent.")
 
     async def finished(self) -> None:
         """Wait until everything is done that had begun when the view was closed."""
@@ -360,19 +360,18 @@ class Chat:
         self.connection.chosen.try_again()
         # A daemon that is being reached gets the settings of now anyway.
         if self.status.connection.state != "connecting" or self.connection.has_client:
-            held = self._held
+            held = self._take_held()
             self.connection.conversation.set_connection(ConnectionStatus("connecting"))
             self.connection.again()
             for draft in held.values():
                 # The agent has refused it until the person signs in.
                 self.outbox.send(draft, mid_turn=False)
 
-    @property
-    def _held(self) -> dict[str, Draft]:
+    def _take_held(self) -> dict[str, Draft]:
         """The prompt that waits for a sign-in, by its id; empty if none does, or its draft isn't known."""
-        prompt = self.connection.held
+        held, prompt = self._inherited.take_held(), self.connection.held
         draft = self.outbox.sent(prompt)
-        return {prompt: draft} if prompt and draft else {}
+        return held | ({prompt: draft} if prompt and draft else {})
 
     def configured(self, *, is_changed: bool) -> None:
         """The chat's settings were read. They apply at the next connection; a chat that is switched off ends now."""
@@ -396,7 +395,7 @@ class Chat:
         # A daemon keeps its queue.
         if self.connector.agent:
             inherited.queued |= self.outbox.queued
-            inherited.held |= self._held
+            inherited.held = self._take_held()
         inherited.unsent += self._end(with_queue=False)
         if tasks := list(self._tasks):
             for task in tasks:
@@ -468,12 +467,21 @@ class Chat:
         if self.is_local:
             self._watch_turns(snapshot)
             self._visit_watch.seen(snapshot, self.agent)
-        if snapshot.status.connection.state == "lost" and self.connector.agent:
+        is_lost = snapshot.status.connection.state == "lost"
+        if self.connection.has_client or is_lost:
+            self._settle_held()
+        if is_lost and self.connector.agent:
             self.outbox.lost(self.agent)
         if snapshot.status.connection.state in {"lost", "ended"}:
             self.approvals.dismiss()
         else:
             self.approvals.update(snapshot)
+
+    def _settle_held(self) -> None:
+        """Give back the prompt that has waited for a sign-in since before a reload, if its agent was not taken up."""
+        for prompt, draft in self._inherited.take_held().items():
+            if prompt != self.connection.held:
+                self.give_back(draft, f"{self.agent} has ended before it began this.")
 
     def _watch_turns(self, snapshot: Snapshot) -> None:
         for turn in self._turn_watch.seen(snapshot, self.agent, self.outbox.sent_at):
@@ -510,7 +518,7 @@ class Chat:
     def _take_unsent(self, *, with_queue: bool = True) -> list[Returned]:
         # An agent's process goes with its queue, and with the prompt that it holds; a daemon keeps them.
         with_queue = with_queue and self.connector.agent is not None
-        held = self._held if with_queue and self._is_open else {}
+        held = self._take_held() if with_queue and self._is_open else {}
         return [*map(Returned, held.values()), *self.outbox.take(with_queue=with_queue)]
 
     def _give_back_all(self, unsent: Iterable[Returned], why: str) -> None:

@@ -409,11 +409,8 @@ class ChatConnection:
 
     @property
     def held(self) -> str | None:
-        """The id of the prompt that waits for a sign-in; its agent knows, or what was shown before it is taken up."""
-        if self._attachment and self._attachment.client:
-            return self._attachment.client.held
-        status = self.conversation.status
-        return status.running if status.connection.wants_sign_in else None
+        """The id of the prompt that waits for a sign-in."""
+        return self._attachment.client.held if self._attachment and self._attachment.client else None
 
     @property
     def to_sign_in(self) -> Agent:

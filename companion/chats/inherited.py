@@ -60,7 +60,7 @@ class Inherited:
     queued: dict[str, Draft] = field(default_factory=dict[str, Draft])
     """What waits for its turn, by the ids of the prompts."""
     held: dict[str, Draft] = field(default_factory=dict[str, Draft])
-    """The prompt that waits for a sign-in, by its id."""
+    """The prompt that waits for a sign-in, by its id, until its agent is taken up."""
     conversation: Mapping[str, Any] | None = None
     """What was shown, as plain data."""
     has_turn: bool = False
@@ -95,10 +95,15 @@ class Inherited:
         unsent, self.unsent = self.unsent, []
         return unsent
 
-    def take_waiting(self) -> tuple[dict[str, Draft], dict[str, Draft]]:
-        """What waits for its turn, and for a sign-in, only once."""
-        queued, held, self.queued, self.held = self.queued, self.held, {}, {}
-        return queued, held
+    def take_queued(self) -> dict[str, Draft]:
+        """What waits for its turn, only once."""
+        queued, self.queued = self.queued, {}
+        return queued
+
+    def take_held(self) -> dict[str, Draft]:
+        """The prompt that waits for a sign-in, only once."""
+        held, self.held = self.held, {}
+        return held
 
     def take_conversation(self) -> Conversation | None:
         """What was shown, only once; None if there is nothing that can be read."""
@@ -108,8 +113,7 @@ class Inherited:
     def give_up(self) -> None:
         """Nobody goes on with the conversation: what waits in it goes back to the person."""
         self.conversation = None
-        queued, held = self.take_waiting()
-        self.unsent += map(Returned, (*held.values(), *queued.values()))
+        self.unsent += map(Returned, (*self.take_held().values(), *self.take_queued().values()))
 
 
 def _draft(data: Mapping[str, Any]) -> Draft:

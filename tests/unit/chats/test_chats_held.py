@@ -116,6 +116,22 @@ async def test_it_comes_back_too_if_the_chat_closes_before_its_agent_has_said_so
         assert [draft.text for _, draft, _ in there.room.editor.returned] == ["first", "second"]
 
 
+@pytest.mark.parametrize("is_gone", [False, True], ids=["is started anew", "can't be started either"])
+async def test_it_comes_back_if_its_agent_can_not_be_taken_over(
+    project: Path, tmp_path: Path, is_gone: bool, stormy: object
+) -> None:
+    async with handover.reloads(project, tmp_path, SCRIPT) as there:
+        await two_wait(there)
+        left = await there.unload()
+        del left["process"]["settings"]
+        if is_gone:
+            there.script.write_text("raise SystemExit(3)")
+        there.load()
+        await there.room.state("lost" if is_gone else "live")
+        await until(lambda: len(there.room.editor.returned) == 2)
+        assert [draft.text for _, draft, _ in there.room.editor.returned] == ["first", "second"]
+
+
 @pytest.mark.parametrize("ends", ["its tab closes", "another reload"])
 async def test_it_comes_back_too_before_the_chat_has_read_anything_of_its_agent(
     project: Path, tmp_path: Path, ends: str
