@@ -344,7 +344,7 @@ async def start_child(
 
 
 async def resume_child(left: Mapping[str, Any]) -> Child:
-    """A process that `Child.leave` has left."""
+    """A process that `Child.hand_over` has left."""
     return await _connected(Child(left["process"], left["started"], left["unread"], left["code"]))
 
 
@@ -629,7 +629,7 @@ async def start(
 
 
 async def take_over(left: Mapping[str, Any]) -> AgentProcess:
-    """An agent that `AgentProcess.leave` has left."""
+    """An agent that `AgentProcess.hand_over` has left."""
     lines = Lines()
     rest, is_dropped = left["line"]
     lines.restore(rest, is_dropped=is_dropped)

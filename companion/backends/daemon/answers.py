@@ -45,7 +45,7 @@ _STATE = frozenset({
 
 
 class EarlierEvents:
-    """The events before a history's last page. See `conversation.history.Earlier`."""
+    """The events before a history's last page. See `conversation.events.Earlier`."""
 
     def __init__(self, events: Sequence[Raw]) -> None:
         self._events = list(events)
