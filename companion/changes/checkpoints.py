@@ -51,8 +51,11 @@ class Checkpoints:
     def begin_turn(self, agent: str, words: str, turn: str, sent: int) -> None:
         """Remember the folder as it was when a prompt was sent, at a time in nanoseconds of Unix time; 0 for now.
 
-        Call it after a scan: an agent may have written its first file before that.
+        Call it after a scan: an agent may have written its first file before that. A turn that goes on, such as after
+        a reload, has begun already.
         """
+        if (begun := self.begin_of(turn)) and not begun.end:
+            return
         state = self._round.state
         self._round.note_empty(self._round.store.index.empty())
         late = self._round.recent.before(sent) if sent else {}

@@ -391,6 +391,24 @@ async def test_what_is_written_while_a_second_window_connects_is_its_agents(
     assert work.rows["a.py"].agents == (AGENT,)
 
 
+async def test_a_turn_that_goes_on_over_a_reload_has_begun_before_it(work: Work):
+    path = work.path / "a.py"
+    await work.in_turn()
+    path.write_text("before the reload\n")
+    await work.until(lambda: "a.py" in work.rows)
+    work.rounds.close()
+    async with Work(work.stores, work.folders) as later:
+        folder = await later.in_turn()
+        await later.until(lambda: "a.py" in later.rows)
+        (work.path / "b.py").write_text("after it\n")
+        later.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+        await later.until(lambda: later.turns)
+        assert later.turns == [(CHAT, "turn-1", 2)]
+        assert [each.turn for each in folder.round.state.checkpoints] == ["turn-1"]
+        await later.rounds.restore_turn(WINDOW, "turn-1")
+        assert path.read_text() == LINES
+
+
 async def test_forgotten_snapshots_are_gone_and_begin_anew(work: Work):
     await work.begun()
     (work.path / "a.py").write_text("agent\n")
