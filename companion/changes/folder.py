@@ -30,7 +30,7 @@ from .hunks import Hunks, located
 from .journal import Intent, Journal
 from .moving import Moved
 from .places import is_in, relative
-from .round import Round, Seen, WrittenTurn
+from .round import Round, Seen
 from .rows import ChangeRow, is_as_listed
 from .saves import Overwritten, Saves
 from .state import Lines, Operation
@@ -88,7 +88,8 @@ class _RoundParts:
 class Working:
     """Who may be writing in a folder."""
 
-    names: tuple[str, ...] = ()
+    since: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Their names, and since when they may have written, in nanoseconds of Unix time."""
     named: Mapping[str, str] = field(default_factory=dict[str, str])
     """The agents that have named the files they write, by the files' paths."""
     by_quiet: str = ""
@@ -147,8 +148,6 @@ class Folder:
         self._git: Git | None = None
         self._parts: _RoundParts | None = None
         self._changed_at = 0.0
-        self._resumed: tuple[str, ...] = ()
-        """Who was at work when the instance before this one scanned last."""
         self._is_closed = False
         self._is_copying = False
 
@@ -160,7 +159,7 @@ class Folder:
 
         def run() -> T:
             if self._parts:
-                self._parts.round.named, self._parts.round.at_work = working.named, working.names
+                self._parts.round.named, self._parts.round.at_work = working.named, working.since
             self._by_quiet = working.by_quiet
             try:
                 return function(*args, **kwargs)
@@ -274,34 +273,29 @@ class Folder:
         store = Store(self._place.path, self.root, self._git, self._excluded)
         made = Round(store, places.ignore_files)
         made.open()
-        self._resumed = tuple(made.state.working)
         self._parts = _RoundParts(made)
 
     def _excluded(self, paths: Sequence[str]) -> set[str]:
         return self._owner.excluded(self.root, paths)
 
-    def begin(self, at_work: Sequence[str], *, anew: bool, may_be_large: bool) -> list[str]:
-        """Begin a round, or go on with the one there is. On the worker thread.
+    def begin(self, *, may_be_large: bool) -> list[str]:
+        """Begin a round: everything counts as reviewed. On the worker thread.
 
-        What was changed while nobody was at work is the person's then, unless an agent's changes wait beside it.
-        `anew` takes everything as reviewed. Returns the files that were written while the baseline was made.
+        Returns the files that were written while the baseline was made.
         """
-        if self.round.is_open and not anew:
-            self.scan(at_work or self._resumed)
-            self._resumed = ()
-            if (rows := self.round.rows()) and not any(row.agents for row in rows):
-                self.round.follow_all()
-            self.refresh()
-            return []
         during = self.round.begin(may_be_large=may_be_large)
         self.scanned_at, self.has_scanned, self.trouble = time.monotonic(), True, ""
         self.refresh()
         return during
 
     def resume(self) -> bool:
-        """Scan what the editor before this one has left. On the worker thread. Returns whether something waits."""
-        self.scan(self._resumed)
-        self._resumed = ()
+        """Go on with the round that there is. On the worker thread. Returns whether something waits.
+
+        What was changed while nobody was at work is the person's, unless an agent's changes wait beside it.
+        """
+        self.scan()
+        if (rows := self.round.rows()) and not any(row.agents for row in rows):
+            self.round.follow_all()
         self.refresh()
         return self.waits
 
@@ -313,26 +307,23 @@ class Folder:
         nested = [os.path.normcase(self.full_path(path)) for path in self.round.state.nested]
         if places.is_in(root, nested):
             return None
-        self.scan(self._resumed or tuple(self.round.state.working))
+        self.scan()
         return moving.handed_over(self.round, root)
 
     def take_over(self, moved: Moved) -> None:
         """Have what is known in another root known here. On the worker thread."""
         if self.round.is_open:
-            self.scan(self._resumed or tuple(self.round.state.working))
+            self.scan()
         else:
             self.round.begin()
         moving.take_over(self.round, moved)
         self.refresh()
 
-    def scan(self, at_work: Sequence[str] | None = None, turn: WrittenTurn | None = None) -> Seen:
-        """Scan the folder, on the worker thread.
-
-        `at_work` are those who may have written, None for those of now, and that of a `turn`.
-        """
+    def scan(self) -> Seen:
+        """Scan the folder, on the worker thread."""
         started = time.perf_counter()
         try:
-            seen = self.round.scan(at_work, turn=turn)
+            seen = self.round.scan()
         except OSError as error:
             self.failed(error)
             raise

@@ -41,6 +41,10 @@ class WindowChanges:
         """Those that have proposed a change: what they write without a question, the person has allowed them."""
         self.turns: dict[tuple[int, str], str] = {}
         """The agents of the turns in which something may be written, by the chat and the turn's key."""
+        self.came: dict[str, int] = {}
+        """Since when each of those may have written, in nanoseconds of Unix time, until a scan has seen all of it."""
+        self.left: dict[str, int] = {}
+        """The same of those who have gone while rounds begin here, for the folders that nobody has scanned yet."""
         self.own: tuple[str, ...] = ()
         """The real paths of its folders that may be reviewed."""
         self.refused: tuple[str, ...] = ()
@@ -74,7 +78,14 @@ class WindowChanges:
     @property
     def at_work(self) -> tuple[str, ...]:
         """The CLIs that are connected and the agents whose turns run."""
-        return tuple(dict.fromkeys((*self.clis, *self.turns.values())))
+        return tuple(self.came)
+
+    def scanned(self) -> None:
+        """What was written until now is known: whoever is connected no longer, and in no turn, has gone."""
+        there = {*self.clis, *self.turns.values()}
+        if self.beginning.locked():
+            self.left |= {name: since for name, since in self.came.items() if name not in there}
+        self.came = {name: since for name, since in self.came.items() if name in there}
 
 
 class Roots:
@@ -177,11 +188,6 @@ class Roots:
         for window in list(self.windows):
             self.close_window(window)
 
-    def at_work(self, folder: Folder) -> tuple[str, ...]:
-        """Who may be writing in a folder."""
-        names = [name for window in folder.windows for name in self.window(window).at_work]
-        return tuple(dict.fromkeys(names))
-
     def is_in_turn(self, folder: Folder) -> bool:
         """Whether the turn of an agent runs in a folder."""
         return any(self.window(window).turns for window in folder.windows)
@@ -200,8 +206,11 @@ class Roots:
         """Who may be writing in a folder."""
         named = {relative(path, folder.root): name for path, name in self.named.items() if is_in(path, [folder.root])}
         known = [self.window(window) for window in folder.windows]
+        came = [item for each in known for item in each.came.items()]
+        came += [item for each in known for item in each.left.items() if not folder.has_scanned]
+        since = {name: min(at for other, at in came if other == name) for name, _ in came}
         quiet = [each.clis[-1] for each in known if each.clis and not each.turns]
-        return Working(self.at_work(folder), named, quiet[0] if quiet else "")
+        return Working(since, named, quiet[0] if quiet else "")
 
     def take(self, folder: Folder, seen: Seen) -> None:
         """Take on what a scan of a folder has found, whoever has asked for it."""

@@ -27,7 +27,7 @@ from ..snapshots.project import Head, Repository
 from ..snapshots.store import DamagedError, Store
 from .hunks import Hunk, Hunks, Pieces, by_key, differences, followed, is_among
 from .lines import Weave
-from .recent import CLOCK, RecentScans, Sighting
+from .recent import RecentScans, Sighting
 from .rows import ChangeRow, Rows, is_comparable, is_text, known_lines
 from .state import (
     EMPTY,
@@ -94,14 +94,6 @@ class Since(NamedTuple):
     """The renamed files that still are so."""
 
 
-class WrittenTurn(NamedTuple):
-    """A turn that has just begun."""
-
-    agent: str
-    sent: int
-    """When its prompt was sent, in nanoseconds of Unix time."""
-
-
 class Round:
     """The round of one folder. `excludes` gives the files with ignore rules of the person's own."""
 
@@ -121,8 +113,8 @@ class Round:
         """When the person has saved a file last, in nanoseconds of Unix time."""
         self.named: Mapping[str, str] = {}
         """The agents that have named the files they write."""
-        self.at_work: Sequence[str] = ()
-        """Who is at work."""
+        self.at_work: Mapping[str, int] = {}
+        """Who is at work, and since when they may have written, in nanoseconds of Unix time."""
         self.deciding = 0
         """The window in which something is being decided."""
         self.command = 0.0
@@ -171,11 +163,12 @@ class Round:
         Returns the files that were written while it was made: what was changed in them before counts as unchanged.
         Raises TooLargeError, GitError.
         """
-        began = self.store.begin(list(self._excludes()), may_be_large=may_be_large, since=time.time_ns())
+        began_at = time.time_ns()
+        began = self.store.begin(list(self._excludes()), may_be_large=may_be_large, since=began_at)
         now, head = began.snapshot, project.head(self.in_repository()[0])
         self._found.clear()  # it belongs to the round before
         self.state = RoundState(self.root, time.time(), now, now, began.rules, began.nested, began.empty, head)
-        self.state.working = list(self.at_work)
+        self.state.working, self.scanned_at = list(self.at_work), began_at
         self._is_begun = True
         self.save()
         return began.fresh
@@ -198,38 +191,34 @@ class Round:
         found, self._found = self._found, []
         return found
 
-    def scan(
-        self,
-        at_work: Sequence[str] | None = None,
-        own: Collection[str] = (),
-        turn: WrittenTurn | None = None,
-        *,
-        is_again: bool = False,
-    ) -> Seen:
-        """See what has changed since the last scan, by those who are at work or were `at_work` until now.
+    def scan(self, own: Collection[str] = (), *, is_again: bool = False) -> Seen:
+        """See what has changed since the last scan, by those who were at work then, and those who have come since.
 
-        What was written to the `own` paths is nobody's change. The agent of a `turn` that has just begun was at work
-        since its prompt was sent. A git that a signal has ended is run again, unless this `is_again`.
+        Whoever has come since has written nothing that was written before. What was written to the `own` paths is
+        nobody's change. A git that a signal has ended is run again, unless this `is_again`.
         """
-        known = self.state.now, self.state.head, self.scanned_at
+        known = self.state.now, self.state.head, self.state.working, self.scanned_at
         try:
-            return self._scan(self.at_work if at_work is None else at_work, own, turn)
+            return self._scan(own)
         except OSError as error:
-            self.state.now, self.state.head, self.scanned_at = known  # the next scan finds it all again
+            # The next scan finds it all again.
+            self.state.now, self.state.head, self.state.working, self.scanned_at = known
             self.store.unlock()
             if is_again or not isinstance(error, GitCrashedError):
                 raise
-        return self.scan(at_work, own, turn, is_again=True)
+        return self.scan(own, is_again=True)
 
-    def _scan(self, at_work: Sequence[str], own: Collection[str], turn: WrittenTurn | None) -> Seen:
+    def _scan(self, own: Collection[str]) -> Seen:
         self.complete()
         before, base, at_scan = self.state.now, self.state.base, self.state.moment()
         known_before = dict(self.state.known)
-        working = list(self.at_work)
+        scanned_at, self.scanned_at = self.scanned_at, time.time_ns()
+        came, working = {**self.at_work}, list(self.at_work)
+        if not scanned_at:  # those who were at work when the instance before this one scanned last
+            came |= dict.fromkeys(self.state.working, 0)
         if self.state.working != working:
             self.state.working = working
             self.save()
-        scanned_at, self.scanned_at = self.scanned_at, time.time_ns()
         scanned = self.store.scan(self.state.rules)
         self.note_empty(self.store.index.untracked.long_empty)
         self.state.now = scanned.snapshot
@@ -259,8 +248,7 @@ class Round:
             known = self.state.of(each.path)
             before_it = each.before, in_base.get(each.path), known.lines, known.agents
             self.recent.add(each.path, Sighting(*before_it, at, agent, scanned.at))
-            began = [turn.agent] if turn and at >= turn.sent - CLOCK else []
-            who = [agent] if agent else list(dict.fromkeys([*at_work, *began]))
+            who = [agent] if agent else [name for name, since in came.items() if since <= max(scanned_at, at)]
             source = None if each.path in renamed else sources.get(each.path, each.before)
             self.written(each.path, source, each.after, who, at, is_named=bool(agent))
             if each.after == in_base.get(each.path) and not self.state.of(each.path).origin:

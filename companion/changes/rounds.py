@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
@@ -22,8 +23,8 @@ from . import places
 from .change_screen import ChangeScreen, FileChanges, FileTurn, Listing, SavedText, Work
 from .folder import Folder
 from .lines import Weave
+from .recent import CLOCK
 from .roots import Roots
-from .round import WrittenTurn
 from .scanning import Scans
 from .starting import RoundStarts
 
@@ -48,35 +49,36 @@ class Rounds:
         self._starts = RoundStarts(self.roots)
         self._scans = Scans(self.roots)
         self._editor = editor
-        self._beginning: dict[str, asyncio.Task[object]] = {}
-        """The turns of which the beginning is not noted yet."""
-        self._ending: dict[str, asyncio.Task[object]] = {}
-        """The turns whose end is being noted, by their keys."""
+        self._noting: dict[tuple[WindowId, str], asyncio.Task[object]] = {}
+        """What has happened to each turn last, by its window and key, while that is being noted."""
         self._naming: tuple[Sequence[str], asyncio.TimerHandle] | None = None
         """The files and folders for which the person types another name in the side bar, and what ends that."""
 
     def opened(self, window: WindowId) -> None:
         """A window has come, or its folders have changed: what waits there is taken up, whoever is at work."""
-        self.roots.background(self._open(window, self.roots.window(window).at_work))
+        self.roots.window(window)
+        self.roots.background(self._open(window))
 
-    async def _open(self, window: WindowId, before: Sequence[str]) -> None:
+    async def _open(self, window: WindowId) -> None:
         if self.roots.window(window).at_work:
-            await self._begin(window, before)
+            await self._go_on(window)
         else:
             await self._starts.open(window)
 
     def clis(self, window: WindowId, names: tuple[str, ...]) -> None:
         """The CLIs that are connected to a window."""
         known = self.roots.window(window)
-        before, is_new = known.at_work, bool(set(names) - set(known.clis))
+        new, gone = set(names) - set(known.clis), set(known.clis) - set(names)
         known.clis = names
         known.unasking.intersection_update(names)
         known.asking.intersection_update(names)
-        if is_new:
+        for name in names:
+            known.came.setdefault(name, time.time_ns())
+        if new:
             self.roots.publish(window)  # nobody knows yet what waits
-            self.roots.background(self._begin(window, before))
-        elif len(known.at_work) < len(before):
-            self.roots.background(self._leave(window, before))
+            self.roots.background(self._go_on(window))
+        if gone:
+            self.roots.background(self._leave(window))
 
     def proposed(self, window: WindowId, cli: str) -> None:
         """A CLI asks before it changes a file."""
@@ -88,20 +90,25 @@ class Rounds:
         """The CLIs of a window that change files without asking, as far as that is known. It may be changed."""
         return self.roots.window(window).unasking
 
-    async def _leave(self, window: WindowId, before: Sequence[str]) -> None:
+    async def _leave(self, window: WindowId) -> None:
         """Somebody is at work no longer: what they have written until now is theirs, and nothing later."""
-        await self._scans.scan(window, before)
+        try:
+            await self._scans.scan(window)
+        finally:
+            self.roots.window(window).scanned()
         await self._scans.scan(window)
 
     async def begun(self, window: WindowId) -> bool:
         """Have rounds in the folders of a window, whoever is at work. Returns whether there are any."""
+        self.roots.window(window)
         if not self.roots.opened(window):
-            await self._begin(window, self.roots.window(window).at_work)
+            await self._begin(window)
         return bool(self.roots.opened(window))
 
     def connected(self, window: WindowId) -> None:
         """The agent of a chat is connected: it may write at once after a prompt, and the round begins before that."""
-        self.roots.background(self._begin(window, self.roots.window(window).at_work))
+        self.roots.window(window)
+        self.roots.background(self._go_on(window))
 
     def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
         """The agent of a chat has begun a turn, whose key is `turn`.
@@ -109,39 +116,54 @@ class Rounds:
         `sent` is when its prompt was sent, in nanoseconds of Unix time; 0 if that isn't known.
         """
         known = self.roots.window(window)
-        before = known.at_work
         known.turns[chat, turn] = agent
-        if task := self.roots.background(self._begin_turn(window, before, agent, turn, words, sent)):
-            self._beginning[turn] = task
-            task.add_done_callback(lambda _: self._beginning.pop(turn, None))
+        known.came.setdefault(agent, sent - CLOCK if sent else time.time_ns())
+        self._note(window, turn, self._begin_turn(window, chat, turn, words, sent))
 
-    async def _begin_turn(
-        self, window: WindowId, before: Sequence[str], agent: str, turn: str, words: str, sent: int
-    ) -> None:
-        await self._scans.scan(window, before, WrittenTurn(agent, sent) if sent else None)
-        await self._begin(window, before)
+    def _note(self, window: WindowId, turn: str, noting: Coroutine[Any, Any, object]) -> None:
+        if task := self.roots.background(noting):
+            key = window, turn
+            self._noting[key] = task
+            task.add_done_callback(lambda _: self._noting.pop(key) if self._noting.get(key) is task else None)
+
+    async def _begin_turn(self, window: WindowId, chat: ChatId, turn: str, words: str, sent: int) -> None:
+        """Note the beginning of a turn in the rounds that there are: nothing that others begin is waited for."""
+        await self._scans.arrived(window)
         self.roots.window(window).turn_files.clear()
+        await self._add_checkpoints(window, chat, turn, words, sent)
+        self.roots.background(self._begin_in_turn(window, chat, turn, words, sent))
+
+    async def _begin_in_turn(self, window: WindowId, chat: ChatId, turn: str, words: str, sent: int) -> None:
+        """Begin the rounds that there are not yet: if the turn still runs then, what comes later is known of it."""
+        await self._begin(window)
+        await self._add_checkpoints(window, chat, turn, words, sent)
+
+    async def _add_checkpoints(self, window: WindowId, chat: ChatId, turn: str, words: str, sent: int) -> None:
         for folder in self.roots.opened(window):
-            try:
-                await folder.call(folder.checkpoints.begin_turn, agent, words, turn, sent)
-            except OSError as error:
-                logger.warning("No checkpoint of %s: %s", folder.root, error)
+            if agent := self.roots.window(window).turns.get((chat, turn)):
+                try:
+                    await folder.call(folder.checkpoints.begin_turn, agent, words, turn, sent)
+                except OSError as error:
+                    logger.warning("No checkpoint of %s: %s", folder.root, error)
         self.roots.publish(window)
 
     def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
         """The agent of a chat has finished."""
-        agent = self.roots.window(window).turns.get((chat, turn))
-        if agent and (task := self.roots.background(self._end_turn(window, chat, agent, turn))):
-            self._ending[turn] = task
-            task.add_done_callback(lambda _: self._ending.pop(turn, None))
+        if agent := self.roots.window(window).turns.get((chat, turn)):
+            self._note(window, turn, self._end_turn(window, chat, agent, turn, self._noting.get((window, turn))))
 
-    async def _end_turn(self, window: WindowId, chat: int, agent: str, turn: str) -> None:
-        await self._until_noted(self._beginning.get(turn))  # both may be known at once
+    async def _end_turn(
+        self, window: WindowId, chat: int, agent: str, turn: str, beginning: asyncio.Task[object] | None
+    ) -> None:
+        if beginning:  # both may be known at once
+            await asyncio.wait({beginning})
+        known = self.roots.window(window)
         try:
             try:
                 await self._scans.scan(window)
             finally:  # whatever the scan has met, nobody is at work any more
-                self.roots.window(window).turns.pop((chat, turn), None)
+                known.turns.pop((chat, turn), None)
+                known.scanned()
                 self._scans.turn_over(agent)
             files = 0
             for folder in self.roots.opened(window):
@@ -156,14 +178,14 @@ class Rounds:
         finally:  # what goes when the turn ends must not stay for good
             self.roots.turn_over()
 
-    async def _until_noted(self, task: asyncio.Task[object] | None) -> None:
-        """Wait until the beginning or the end of a turn is noted, however that ends."""
-        if task:
+    async def _until_noted(self, window: WindowId, turn: str) -> None:
+        """Wait until what is known of a turn is noted, however that ends."""
+        if task := self._noting.get((window, turn)):
             await asyncio.wait({task})
 
     async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:
         """The files that going back to before a turn would write; None if there is no checkpoint of it."""
-        await self._until_noted(self._beginning.get(turn))
+        await self._until_noted(window, turn)
         await self._scans.scan(window)
         found: list[str] | None = None
         for folder in self.roots.opened(window):
@@ -193,7 +215,7 @@ class Rounds:
                 written.extend(folder.full_path(path) for path in outcome.written)
                 left.extend(map(sentence, filter(None, [*outcome.left, outcome.unseen])))
 
-        await self._until_noted(self._beginning.get(turn))
+        await self._until_noted(window, turn)
         await self.roots.events_noted()
         await self.roots.in_each(window, restore)
         return written, left
@@ -203,7 +225,7 @@ class Rounds:
 
         Files that the window excludes are left out.
         """
-        await self._until_noted(self._ending.get(turn) or self._beginning.get(turn))
+        await self._until_noted(window, turn)
         for folder in self.roots.opened(window):
             if (point := await folder.call(folder.checkpoints.begin_of, turn)) and not point.end:
                 await self._scans.scan(window)  # its last changes may not have been seen yet
@@ -235,11 +257,16 @@ class Rounds:
     def begin(self, window: WindowId) -> None:
         """The person begins a round: everything up to now counts as reviewed."""
         self.roots.window(window)
-        self.roots.background(self._begin(window, (), anew=True))
+        self.roots.background(self._begin(window, anew=True))
 
-    async def _begin(self, window: WindowId, before: Sequence[str], *, anew: bool = False) -> None:
-        if await self._starts.begin(window, before, anew=anew):
+    async def _begin(self, window: WindowId, *, anew: bool = False) -> None:
+        if await self._starts.begin(window, anew=anew):
             self._scans.watch(window)
+
+    async def _go_on(self, window: WindowId) -> None:
+        """Go on with the rounds that there are, and begin the others."""
+        await self._scans.arrived(window)
+        await self._begin(window)
 
     def forget(self, window: WindowId) -> None:
         """Remove all snapshots. Rounds that are open begin anew."""
@@ -255,7 +282,7 @@ class Rounds:
         for number in list(self.roots.windows):
             self.roots.publish(number)
             if self.roots.window(number).at_work:
-                await self._begin(number, ())
+                await self._begin(number)
 
     def scan(self, window: WindowId) -> None:
         """Something may have been written: a window got the focus, a file was loaded again."""

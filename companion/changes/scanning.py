@@ -6,14 +6,13 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Sequence
 
 from ..clis import families
 from ..ids import WindowId
 from ..review.changes import counted
 from .folder import Folder, FolderClosedError
 from .roots import Roots
-from .round import Seen, WrittenTurn
+from .round import Seen
 
 logger = logging.getLogger(__name__)
 
@@ -86,24 +85,23 @@ class Scans:
                     )
                     self._roots.say_trouble(folder, window)
 
-    async def scan(
-        self, window: WindowId, at_work: Sequence[str] | None = None, turn: WrittenTurn | None = None
-    ) -> None:
-        """Scan all folders of a window.
+    async def arrived(self, window: WindowId) -> None:
+        """Somebody has come to work in a window: the rounds that are open there go on, whatever else is begun."""
+        if self._roots.opened(window):
+            self.watch(window)
+            await self.scan(window, goes_on=True)
 
-        `at_work` are those who may have written, None for those of now; `turn` is one that has just begun.
-        """
+    async def scan(self, window: WindowId, *, goes_on: bool = False) -> None:
+        """Scan all folders of a window that have a baseline: see `Folder.resume` for a round that `goes_on`."""
         for folder in self._roots.opened(window):
-            await self._scan(window, folder, at_work, turn)
+            await self._scan(window, folder, goes_on=goes_on)
             self._roots.publish_all(folder)
         self._roots.publish(window)
 
-    async def _scan(
-        self, window: WindowId, folder: Folder, at_work: Sequence[str] | None, turn: WrittenTurn | None
-    ) -> None:
+    async def _scan(self, window: WindowId, folder: Folder, *, goes_on: bool) -> None:
         try:
             async with folder.lock:
-                await folder.call(folder.scan, at_work, turn)
+                await folder.call(folder.resume if goes_on else folder.scan)
             self._roots.works_again(folder)
         except OSError as error:
             logger.warning("Can't scan %s: %s", folder.root, error)

@@ -35,8 +35,8 @@ class RoundStarts:
         self._large: dict[str, bool] = {}
         """The large folders, and whether the person has begun a round there all the same."""
 
-    async def begin(self, window: WindowId, before: Sequence[str], *, anew: bool = False) -> bool:
-        """Begin, or go on. `before` are those who were at work until now. Returns whether snapshots are wanted."""
+    async def begin(self, window: WindowId, *, anew: bool = False) -> bool:
+        """Have a round in each folder, with `anew` another one. Returns whether snapshots are wanted."""
         found = self._roots.windows.get(window)
         if found is None:
             return False
@@ -45,7 +45,8 @@ class RoundStarts:
             if known is None:
                 return False
             for root in [root for root in self._roots.outermost() if root in known.folders]:
-                await self._begin_root(window, root, before, anew=anew)
+                await self._begin_root(window, root, anew=anew)
+            known.left.clear()
             if anew:
                 known.done.clear()
         for folder in list(known.folders.values()):
@@ -164,19 +165,19 @@ class RoundStarts:
             said = STAYS.format(source=source.root, target=target.root, why=why)
             self._roots.say_once(said, min(target.windows))
 
-    async def _begin_root(self, window: WindowId, root: str, before: Sequence[str], *, anew: bool) -> None:
+    async def _begin_root(self, window: WindowId, root: str, *, anew: bool) -> None:
         if window not in self._roots.windows:  # it was closed meanwhile
             return
         folder = self._roots.join(root)
         goes_on = folder.has_round and folder.waits and not anew
-        if not goes_on and not await self._begin_one(window, folder, before, anew=anew):
+        if not goes_on and not await self._begin_one(window, folder, anew=anew):
             return
         for nested in folder.round.state.nested:
             path = os.path.join(root, *nested.split("/"))
             self._roots.join(path).is_nested = True
-            await self._begin_root(window, path, before, anew=anew)
+            await self._begin_root(window, path, anew=anew)
 
-    async def _begin_one(self, window: WindowId, folder: Folder, before: Sequence[str], *, anew: bool) -> bool:
+    async def _begin_one(self, window: WindowId, folder: Folder, *, anew: bool) -> bool:
         """Begin the round of a root, or go on with it. Returns whether there is one."""
         root, name = folder.root, os.path.basename(folder.root) or folder.root
         if anew and root in self._large:
@@ -185,7 +186,7 @@ class RoundStarts:
             return False
         try:
             await self._open(window, folder)
-            during = await self._first_scan(window, folder, before, anew=anew)
+            during = await self._first_scan(folder, anew=anew)
         except TooLargeError as error:
             self._large[root] = False
             folder.trouble = LARGE.format(name=name, size=error)
@@ -211,12 +212,13 @@ class RoundStarts:
         for sentence in filter(None, (said, interrupted)):
             self._roots.editor.messenger.say(sentence, window)
 
-    async def _first_scan(self, window: WindowId, folder: Folder, before: Sequence[str], *, anew: bool) -> list[str]:
-        others = [self._roots.window(number).at_work for number in folder.windows if number != window]
-        before = list(dict.fromkeys([*before, *(name for names in others for name in names)]))
-        may_be_large = self._large.get(folder.root, False)
+    async def _first_scan(self, folder: Folder, *, anew: bool) -> list[str]:
+        """Returns the files that were written while a baseline was made."""
         async with folder.lock:
-            return await folder.call(folder.begin, before, anew=anew, may_be_large=may_be_large)
+            if folder.has_round and not anew:
+                await folder.call(folder.resume)
+                return []
+            return await folder.call(folder.begin, may_be_large=self._large.get(folder.root, False))
 
 
 def _real(folders: Sequence[str]) -> list[str]:

@@ -40,7 +40,7 @@ class Folder:
         git = Git(program(), str(self.store_path), str(self.path))
         self.store = Store(str(self.store_path), str(self.path), git, self.excluded)
         opened = Round(self.store, list)
-        opened.at_work = (AGENT,)
+        opened.at_work = {AGENT: 0}
         opened.open()
         self.saves = Saves(opened)
         self.undoing = RoundUndo(opened)
@@ -74,7 +74,8 @@ class Folder:
 
     def scan(self, *agents: str) -> None:
         """A scan of the folder while agents are at work."""
-        self.round.scan(agents or (AGENT,))
+        self.round.at_work = dict.fromkeys(agents or (AGENT,), 0)
+        self.round.scan()
         self.round.take()
 
     def listed(self) -> dict[str, str]:

@@ -125,12 +125,12 @@ def test_git_is_seen_to_move_the_repository_that_the_folder_is_a_part_of(tmp_pat
     part.round.begin()
     part.scan()
     git(whole, "checkout", "-q", "other")
-    seen = part.round.scan((AGENT,))
+    seen = part.round.scan()
     assert (seen.moved_by, seen.by_git) == ("checkout", ("a.py",))
     part.write("a.py", "agent\n")
     part.scan()
     git(whole, "checkout", "-q", "--", "part/a.py")
-    assert part.round.scan((AGENT,)).by_git == ("a.py",)
+    assert part.round.scan().by_git == ("a.py",)
 
 
 def test_a_repository_in_an_ignored_folder_is_left_to_a_round_of_its_own(folder: Folder):

@@ -26,7 +26,7 @@ from companion.snapshots.git import Git, GitStoppedError
 from companion.snapshots.objects import EMPTY_TREE
 from companion.snapshots.rules import replaced
 
-from .folders import AGENT, Folder, committed, git, tree
+from .folders import Folder, committed, git, tree
 
 SECRET = b"password-of-the-test"
 OLD = 1_600_000_000
@@ -283,7 +283,7 @@ def test_what_a_question_about_git_needs_is_not_freed_before_the_answer(
     folder.begin_copied()
     monkeypatch.setattr(copies.Copies.prune, "__kwdefaults__", {"grown": 0})
     git(folder.path, "checkout", "-q", "main")
-    seen = folder.round.scan([AGENT])
+    seen = folder.round.scan()
     assert seen.by_git == ("a.txt",)
     folder.round.take()
     folder.write("a.txt", "agent\n")

@@ -120,7 +120,8 @@ def test_each_undone_change_is_a_line_until_it_is_told_or_taken_back(folder: Fol
 
 def test_what_nobody_was_at_work_for_is_told_nobody(folder: Folder):
     folder.write("a.py", "outside\n")
-    folder.round.scan(())
+    folder.round.at_work = {}
+    folder.round.scan()
     assert folder.undoing.notes(["a.py"]) == {}
 
 
@@ -148,7 +149,7 @@ def test_of_two_changes_with_the_same_lines_none_is_taken_for_the_other(folder: 
 
 
 def moved(folder: Folder) -> tuple[str, ...]:
-    return folder.round.scan([AGENT]).by_git
+    return folder.round.scan().by_git
 
 
 def test_files_that_git_has_taken_from_its_index_came_with_git(folder: Folder):
@@ -178,7 +179,7 @@ def test_a_file_that_an_agent_has_named_is_its_own_even_if_head_moves(folder: Fo
     moved(folder)
     git(folder.path, "checkout", "-q", "other")
     folder.round.named = {"a.py": AGENT}
-    assert folder.round.scan([AGENT]).by_git == ("b.py",)
+    assert folder.round.scan().by_git == ("b.py",)
 
 
 def test_both_sides_of_a_file_are_merged_byte_for_byte():

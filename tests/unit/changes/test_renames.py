@@ -192,7 +192,7 @@ def test_a_file_that_an_agent_has_but_renamed_stays_where_it_is_once_the_person_
 def test_a_file_that_an_agent_has_renamed_is_listed_still_if_git_has_brought_the_old_one_back(moved: Folder):
     """It was reviewed then, and no undo took it away."""
     moved.write("a.py", LINES)
-    seen = moved.round.scan([AGENT])
+    seen = moved.round.scan()
     moved.round.take()
     moved.saves.belongs_to_the_person(replace(seen, by_git=("a.py",)))
     assert moved.listed() == {"b.py": "created"}
@@ -275,7 +275,7 @@ def test_a_renamed_file_keeps_its_text_if_the_person_has_another_one_brought_to_
 def test_a_file_that_git_brings_to_the_old_path_of_a_renamed_one_takes_no_line_of_the_person_along(moved: Folder):
     moved.edit("b.py", AGENTS, f"{AGENTS}mine\n")
     moved.write("a.py", "committed\n")
-    seen = moved.round.scan([AGENT])
+    seen = moved.round.scan()
     moved.round.take()
     moved.saves.belongs_to_the_person(replace(seen, by_git=("a.py",)))
     assert moved.listed() == {"b.py": "modified"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from companion.ids import WindowId
 from companion.settings import Settings
 
 from .folders import committed, tree
-from .work import AGENT, LINES, WINDOW, Work
+from .work import AGENT, CHAT, LINES, WINDOW, Work
 
 SECOND = WindowId(2)
 
@@ -274,3 +275,17 @@ def test_a_store_below_or_above_is_found_whatever_its_path_has_in_it(tmp_path: P
         RoundState(root).write(str(store))
     assert places.related(outer, str(stores)) == [inner]
     assert places.related(os.path.join(outer, "another"), str(stores)) == [outer]
+
+
+async def test_a_turn_that_two_windows_know_of_is_waited_for_in_each(windows: Windows):
+    """It is one session that both show."""
+    windows.of_second, sent = [], time.time_ns()
+    await windows.begun()
+    async with windows.known.folders[str(windows.path)].lock:
+        for window in (WINDOW, SECOND):
+            windows.rounds.turn_began(window, CHAT, "Agent", "turn-1", "make it better", sent)
+        (windows.path / "a.py").write_text("agent\n")
+        await asyncio.sleep(0.2)
+        texts = windows.background(windows.rounds.turn_texts(WINDOW, "turn-1"))
+        await asyncio.wait({texts}, timeout=0.5)
+    assert await texts == [(str(windows.path / "a.py"), LINES, "agent\n")]

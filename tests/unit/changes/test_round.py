@@ -320,7 +320,8 @@ def test_a_change_by_an_agent_that_has_named_the_file_is_its_own_even_after_a_sa
     folder.save("a.py", LINES.replace("line 7\n", "mine\n"))
     folder.write("a.py", LINES.replace("line 7\n", "agent\n"))
     folder.round.named = {"a.py": "Gemini CLI"}
-    folder.round.scan([])
+    folder.round.at_work = {}
+    folder.round.scan()
     (row,) = folder.round.rows()
     assert row.agents == ("Gemini CLI",)
 
@@ -387,7 +388,8 @@ def test_accepted_proposals_are_changes_of_the_turn_however_late_the_first_one_i
 
 def test_a_change_while_nobody_is_at_work_names_no_agent(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "outside\n"))
-    folder.round.scan([])
+    folder.round.at_work = {}
+    folder.round.scan()
     (row,) = folder.round.rows()
     assert row.agents == ()
 

@@ -7,7 +7,6 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -378,15 +377,18 @@ async def test_two_windows_share_a_folder(work: Work):
 async def test_what_is_written_while_a_second_window_connects_is_its_agents(
     work: Work, monkeypatch: pytest.MonkeyPatch
 ):
+    """Nobody was at work in the second one until then."""
     await work.begun()
-    begin = Folder.begin
+    work.rounds.opened(WindowId(2))
+    await work.until(lambda: work.rounds.roots.opened(WindowId(2)))
+    resume = Folder.resume
 
-    def written_first(folder: Folder, *args: Any, **options: Any) -> list[str]:
+    def written_first(folder: Folder) -> bool:
         (work.path / "a.py").write_text("agent\n")
-        return begin(folder, *args, **options)
+        return resume(folder)
 
-    monkeypatch.setattr(Folder, "begin", written_first)
-    work.rounds.clis(WindowId(2), (AGENT,))
+    monkeypatch.setattr(Folder, "resume", written_first)
+    work.rounds.turn_began(WindowId(2), CHAT, "Agent", "turn-1", "make it better", time.time_ns() + 10**9)
     await work.until(lambda: work.rounds.listing(WindowId(2)).rows)
     assert work.rows["a.py"].agents == (AGENT,)
 
@@ -512,7 +514,7 @@ async def test_all_means_what_was_listed_as_it_was_listed(work: Work, decision: 
         await asyncio.sleep(0.1)
         (work.path / "two.py").write_text("unseen\n")
         (work.path / "grows.py").write_text("agent\nunseen\n")
-        await folder.call(folder.scan, (AGENT,))
+        await folder.call(folder.scan)
     await work.until(lambda: set(work.rows) == {"two.py", "grows.py"})
     assert (work.path / "one.py").exists() == (decision == "keep")
     assert (work.path / "two.py").exists()
@@ -531,7 +533,7 @@ async def test_where_all_of_it_has_changed_since_that_is_said(work: Work, is_in_
         work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
         await asyncio.sleep(0.1)
         (work.path / "one.py").write_text("agent\nunseen\n")
-        await folder.call(folder.scan, (AGENT,))
+        await folder.call(folder.scan)
     said = [f"Not {done}: one.py has changed since." for done in ("undone", "kept")]
     await work.until(lambda: [words for words, _ in work.editor.mentioned] == said)
     assert (work.path / "one.py").exists()

@@ -99,7 +99,7 @@ def test_what_an_agent_has_named_is_its_own_directly_after_a_save_too(folder: Fo
     folder.scan()
     write_at(folder, "a.py", BOTH, until + SECOND)
     folder.round.named = {"a.py": AGENT}
-    folder.round.scan([AGENT])
+    folder.round.scan()
     folder.saved("a.py", began, until)
     agents_line_waits_alone(folder)
 

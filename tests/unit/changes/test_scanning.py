@@ -145,6 +145,72 @@ async def test_what_a_turn_has_written_is_known_however_soon_that_is_asked(
     assert path.read_text() == LINES
 
 
+async def test_a_turn_waits_for_no_snapshot_of_another_window(work: Work):
+    """That may take long, and its disk may hang."""
+    work.rounds.connected(WINDOW)
+    await work.until(lambda: work.rounds.roots.opened(WINDOW) and not work.tasks)
+    async with work.rounds.roots.starting, asyncio.timeout(60):
+        work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", time.time_ns())
+        (work.path / "a.py").write_text("agent\n")
+        await work.until(lambda: work.rows)
+        (work.path / "new.py").write_text("agent\n")
+        work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+        await work.until(lambda: work.turns)
+        assert work.known.at_work == ()
+        (work.path / "later.py").write_text("the person's\n")
+        files = await work.rounds.turn_files(WINDOW, "turn-1")
+        texts = await work.rounds.turn_texts(WINDOW, "turn-1")
+    await work.until(lambda: not work.tasks)
+    assert {path: row.agents for path, row in work.rows.items()} == {
+        "a.py": ("Agent",),
+        "later.py": (),
+        "new.py": ("Agent",),
+    }
+    assert work.turns == [(CHAT, "turn-1", 2)]
+    assert [os.path.basename(path) for path, _, _ in texts or ()] == ["a.py", "new.py"]
+    assert [os.path.basename(path) for path in files or ()] == ["a.py", "later.py", "new.py"]
+
+
+@pytest.mark.parametrize("held", ["starting", "lock"])
+async def test_a_cli_has_written_what_was_written_since_it_came_however_late_that_is_seen(work: Work, held: str):
+    """The snapshot of another window takes long, or the person is asked something."""
+    work.rounds.connected(WINDOW)
+    await work.until(lambda: work.rounds.roots.opened(WINDOW) and not work.tasks)
+    lock = work.rounds.roots.starting if held == "starting" else work.known.folders[str(work.path)].lock
+    (work.path / "before.py").write_text("the person's\n")
+    async with lock:
+        work.rounds.clis(WINDOW, (AGENT,))
+        await asyncio.sleep(0.2)
+        (work.path / "a.py").write_text("agent\n")
+        await asyncio.sleep(0.2)
+        work.rounds.clis(WINDOW, ())
+        await asyncio.sleep(0.2)
+    await work.until(lambda: work.rows and not work.tasks)
+    found = {path: row.agents for path, row in work.rows.items()}
+    assert found.pop("before.py", ()) == ()
+    assert found == {"a.py": (AGENT,)}
+
+
+@pytest.mark.parametrize("is_over", [False, True], ids=["runs", "is over"])
+async def test_what_is_written_while_a_round_is_taken_up_again_is_its_agents(work: Work, *, is_over: bool):
+    work.rounds.connected(WINDOW)
+    await work.until(lambda: work.rounds.roots.opened(WINDOW) and not work.tasks)
+    work.rounds.close()
+    (work.path / "before.py").write_text("the person's\n")
+    await asyncio.sleep(0.1)
+    async with Work(work.stores, work.folders) as later:
+        async with later.rounds.roots.starting:
+            later.rounds.opened(WINDOW)
+            later.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", time.time_ns())
+            await asyncio.sleep(0.2)
+            (work.path / "a.py").write_text("agent\n")
+            if is_over:
+                later.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+                await later.until(lambda: not later.known.at_work)
+        await later.until(lambda: later.rows)
+        assert {path: row.agents for path, row in later.rows.items()} == {"a.py": ("Agent",), "before.py": ()}
+
+
 async def test_what_an_agent_writes_at_once_after_its_first_prompt_is_listed_as_its_own(work: Work):
     """It may have written before its turn is seen; the round has begun when it connected."""
     work.rounds.connected(WINDOW)
