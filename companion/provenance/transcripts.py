@@ -706,6 +706,10 @@ class CliTranscript:
         is_strange = self._strange >= STRANGE
         return StrangeTranscript(KINDS[self.kind], self.path, self.version) if is_strange else None
 
+    def has_all_of(self, turn: TranscriptTurn) -> bool:
+        """Whether nothing of a turn seems to be on its way."""
+        return self.is_quiet or turn is not self.talk.turns[-1]
+
     def reported(self, turn: TranscriptTurn) -> ReportedTurn:
         """A turn for the log."""
         return ReportedTurn(
@@ -732,6 +736,8 @@ class Transcripts:
         self._environment = environment
         self._allowed: set[Reader] = set()
         self._known: dict[str, CliTranscript] = {}
+        self._read: set[str] = set()
+        """Those that were read since it was said last which ones may be: each is read once for all windows."""
         self._looked: dict[Reader, tuple[tuple[str, ...], int]] = {}
         """The folders whose transcripts were looked for last, and when, in nanoseconds of Unix time."""
 
@@ -749,11 +755,12 @@ class Transcripts:
         files.write_private(os.path.join(folder, _ANSWER), json.dumps({"read": may}).encode())
 
     def allow(self, wanted: Mapping[Reader, ReadTranscripts]) -> set[Reader]:
-        """Those of some CLIs whose transcripts may be read from now on; no others are.
+        """Those of some CLIs whose transcripts may be read from now on, each of them once; no others are.
 
         `wanted` has what the setting says. Only "always" says it for the person: "connected" is what it is by default.
         """
         may = None if "connected" not in wanted.values() else self.answer
+        self._read.clear()
         self._allowed = {
             reader for reader, mode in wanted.items() if mode == "always" or (mode == "connected" and may is True)
         }
@@ -787,10 +794,12 @@ class Transcripts:
             if transcript.kind != kind:
                 continue
             try:
-                transcript.read()
+                if path not in self._read:
+                    transcript.read()
             except OSError:
                 del self._known[path]
                 continue
+            self._read.add(path)
             cwd = real_path(transcript.talk.cwd)
             is_here = bool(cwd) and any(is_below(cwd, os.path.normcase(folder)) for folder in folders)
             if is_here:

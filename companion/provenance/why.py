@@ -27,7 +27,7 @@ from .log import LoggedCall, LoggedTurn, ProvenanceLog
 from .notes import noted
 from .proposals import CliProposal, ProposalReasons
 from .replay import ReplayStep, added_runs, is_seen, runs_of
-from .transcripts import KINDS, CliTranscript, Kind, Reader, StrangeTranscript, Transcripts, TranscriptTurn
+from .transcripts import KINDS, CliTranscript, Kind, Reader, StrangeTranscript, Transcripts
 
 logger = logging.getLogger(__name__)
 
@@ -129,11 +129,11 @@ class Provenance:
     def turn_over(self, window: WindowId, turn: ReportedTurn) -> None:
         """A turn is over."""
         if turn.calls:
-            self._background(self._log_turn(window, turn))
+            self._background(self._log_turn([window], turn))
 
-    async def _log_turn(self, window: WindowId, turn: ReportedTurn) -> None:
+    async def _log_turn(self, windows: Sequence[WindowId], turn: ReportedTurn) -> None:
         async with self._one:
-            texts = await self._turns.turn_texts(window, turn.turn)
+            texts = await self._texts(windows, turn.turn)
             turns = [(turn, texts)]
             if not turn.is_chat:
                 turns = self._untied[turn.place] = [*self._untied.get(turn.place, ()), *turns][-MOST_UNTIED:]
@@ -142,8 +142,17 @@ class Provenance:
                         return
                     self._tied.add(turn.place)
                 del self._untied[turn.place]
+            sharings = [self._sharing(window) for window in windows]
             for each in turns:
-                await asyncio.to_thread(log_turn, self.log, self._sharing(window), *each)
+                await asyncio.to_thread(log_turn, self.log, sharings, *each)
+
+    async def _texts(self, windows: Sequence[WindowId], turn: str) -> Texts | None:
+        """What was changed in a turn in the files of some windows; None if no snapshots were taken of it in any."""
+        found: dict[str, tuple[str, str, str]] | None = None
+        for window in windows:
+            if (texts := await self._turns.turn_texts(window, turn)) is not None:
+                found = (found or {}) | {each[0]: each for each in texts}
+        return None if found is None else [*found.values()]
 
     def look(
         self,
@@ -182,20 +191,22 @@ class Provenance:
         try:
             await asyncio.to_thread(self._proposed.look, proposals)  # their texts may be large
             allowed = await asyncio.to_thread(self._transcripts.allow, wanted)
-            for key, reader in list(self._running.items()):
-                if reader not in allowed:  # the CLI has gone
-                    self._end(reader[1], key)
             await self._ask_first(wanted, allowed)
-            for kind, window in allowed:
+            found: dict[str, tuple[CliTranscript, list[WindowId]]] = {}
+            for kind, window in sorted(allowed):
                 read, since = await asyncio.to_thread(_read, self._transcripts, kind, window, self._sharing(window))
                 read = [transcript for transcript in read if transcript.talk.session not in chats]
                 for transcript in read:
-                    for turn in transcript.talk.turns:
-                        self._follow(window, transcript, turn, since)
+                    found.setdefault(transcript.path, (transcript, []))[1].append(window)
+                    self._follow(window, transcript, since)
                 if own := [each for each in proposals if each.reader == (kind, window)]:
-                    found = await asyncio.to_thread(self._proposed.reasons, own, read, self._sharing(window))
-                    for number, reason in found.items():
+                    reasons = await asyncio.to_thread(self._proposed.reasons, own, read, self._sharing(window))
+                    for number, reason in reasons.items():
                         self._explain(number, reason)
+            told = {key for each, windows in found.values() for key in self._log_fresh(windows, each)}
+            for key, reader in list(self._running.items()):
+                if key not in told or reader not in allowed:  # the transcript has gone, its folder, or the CLI
+                    self._end(key)
             self.strange = self._transcripts.strange
         finally:
             self._busy = False
@@ -212,28 +223,35 @@ class Provenance:
             self.question = QUESTION.format(cli=KINDS[kind])
             self._messages.say(self.question, window)
 
-    def _follow(self, window: WindowId, transcript: CliTranscript, turn: TranscriptTurn, since: int) -> None:
-        """Take on what a transcript tells of a turn."""
-        reported = transcript.reported(turn)
-        if turn.state == "new":
-            turn.state = "running"
-            words = " ".join(turn.prompt.split())[:MAX_WORDS]
-            self._running[reported.turn] = transcript.kind, window
-            self._turns.turn_began(window, TERMINAL, reported.agent, reported.turn, words, max(since, turn.after))
-        is_last = turn is transcript.talk.turns[-1]
-        is_over = turn.is_over or time.monotonic() - transcript.grown_at > SILENT
-        if turn.state == "running" and is_over and (transcript.is_quiet or not is_last):
-            turn.state = "ended"
-            self._end(window, reported.turn)
-        if turn.state in {"running", "ended"} and (transcript.is_quiet or not is_last):
-            fresh = {call.id for call in turn.calls} - turn.logged
-            turn.logged |= fresh
-            if fresh:
-                self._background(self._log_turn(window, reported))
+    def _follow(self, window: WindowId, transcript: CliTranscript, since: int) -> None:
+        """Take on which turns of a transcript have begun and ended. Of several windows the first one has them."""
+        for turn in transcript.talk.turns:
+            reported = transcript.reported(turn)
+            if turn.state == "new":
+                turn.state = "running"
+                words = " ".join(turn.prompt.split())[:MAX_WORDS]
+                self._running[reported.turn] = transcript.kind, window
+                self._turns.turn_began(window, TERMINAL, reported.agent, reported.turn, words, max(since, turn.after))
+            is_over = turn.is_over or time.monotonic() - transcript.grown_at > SILENT
+            if turn.state == "running" and is_over and transcript.has_all_of(turn):
+                turn.state = "ended"
+                self._end(reported.turn)
 
-    def _end(self, window: WindowId, turn: str) -> None:
-        self._running.pop(turn, None)
-        self._turns.turn_ended(window, TERMINAL, turn)
+    def _log_fresh(self, windows: Sequence[WindowId], transcript: CliTranscript) -> Iterator[str]:
+        """Log what the turns of a transcript have done since, for the windows that see it. Gives those that run."""
+        for turn in transcript.talk.turns:
+            reported = transcript.reported(turn)
+            if turn.state in {"running", "ended"} and transcript.has_all_of(turn):
+                fresh = {call.id for call in turn.calls} - turn.logged
+                turn.logged |= fresh
+                if fresh:
+                    self._background(self._log_turn(windows, reported))
+            if turn.state == "running":
+                yield reported.turn
+
+    def _end(self, turn: str) -> None:
+        if reader := self._running.pop(turn, None):
+            self._turns.turn_ended(reader[1], TERMINAL, turn)
 
     def saved(self, window: WindowId, path: str, before: str, after: str) -> None:
         """The person has saved a file: a line that an agent has written once, and they have written anew, is theirs."""
@@ -279,11 +297,14 @@ def is_tied(turn: ReportedTurn, texts: Texts | None) -> bool:
 
 
 def log_turn(
-    log: ProvenanceLog, sharing: Sharing, turn: ReportedTurn, texts: Texts | None, at: float = 0.0
+    log: ProvenanceLog, sharings: Sequence[Sharing], turn: ReportedTurn, texts: Texts | None, at: float = 0.0
 ) -> list[LoggedTurn]:
-    """Write a turn into the log of each folder in which it has written. Returns what was written. It blocks."""
+    """Write a turn into the log of each folder in which it has written. Returns what was written. It blocks.
+
+    `sharings` are of the windows that know of the turn: a file is in the log of the first one that may name it.
+    """
     logged: dict[str, dict[int, list[LoggedCall]]] = {}
-    for root, number, call in _written(sharing, turn, texts):
+    for root, number, call in _written(sharings, turn, texts):
         logged.setdefault(root, {}).setdefault(number, []).append(call)
     written: list[LoggedTurn] = []
     for root, calls in logged.items():
@@ -304,14 +325,15 @@ def log_turn(
     return written
 
 
-def _written(sharing: Sharing, turn: ReportedTurn, texts: Texts | None) -> Iterator[tuple[str, int, LoggedCall]]:
+def _written(
+    sharings: Sequence[Sharing], turn: ReportedTurn, texts: Texts | None
+) -> Iterator[tuple[str, int, LoggedCall]]:
     """What each call has written: the folder, the call's number, and what is logged of it."""
-    roots = [os.path.realpath(folder) for folder in sharing.folders]
     known = {os.path.normcase(path): (before, after) for path, before, after in texts or ()}
     steps = _steps(turn)
     for path, done in steps.items():
-        root = below(path, roots)
-        if root is None or sharing.is_excluded(path, roots):
+        root = next(filter(None, (_root_of(path, sharing) for sharing in sharings)), None)
+        if root is None:
             continue
         if path in known:
             before, after = known[path]
@@ -324,6 +346,13 @@ def _written(sharing: Sharing, turn: ReportedTurn, texts: Texts | None) -> Itera
             call = turn.calls[number]
             if call.id not in turn.logged:
                 yield root, number, LoggedCall(name, runs, call.id, call.name, call.reason, call.asked)
+
+
+def _root_of(path: str, sharing: Sharing) -> str | None:
+    """The folder of a window in whose log a file is; None if it has none with it, or excludes it."""
+    roots = [os.path.realpath(folder) for folder in sharing.folders]
+    root = below(path, roots)
+    return None if root is None or sharing.is_excluded(path, roots) else root
 
 
 def _steps(turn: ReportedTurn) -> dict[str, list[ReplayStep]]:

@@ -66,7 +66,7 @@ class TestReviewSince(ReviewCase):
 
         def log(companion: Any) -> None:
             told = companion.sharing_of(self.window.id())
-            why.log_turn(companion.provenance.log, told, turn, [(str(self.file), OLD, new)])
+            why.log_turn(companion.provenance.log, [told], turn, [(str(self.file), OLD, new)])
             done.set_result(None)
 
         loaded("sublime_text.package").adapter().thread.post(log)

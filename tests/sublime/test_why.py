@@ -45,7 +45,7 @@ class _Asks(CompanionCase):
 
         def log(companion: Any) -> None:
             told = companion.sharing_of(self.window.id())
-            why.log_turn(companion.provenance.log, told, turn, [(str(path), text.replace(AGENT, ""), text)])
+            why.log_turn(companion.provenance.log, [told], turn, [(str(path), text.replace(AGENT, ""), text)])
             logged.set_result(None)
 
         loaded("sublime_text.package").adapter().thread.post(log)

@@ -14,7 +14,7 @@ from typing import Any
 from companion.exclusion import Sharing
 from companion.ids import ReviewId, WindowId
 from companion.provenance.proposals import CliProposal
-from companion.provenance.transcripts import Kind, Transcripts
+from companion.provenance.transcripts import Kind, Reader, Transcripts
 from companion.provenance.why import Provenance, Reason
 from companion.settings import ReadTranscripts
 
@@ -40,6 +40,8 @@ class Looks:
         self.folder = folder
         self.begun: dict[str, dict[str, str]] = {}
         self.events: list[tuple[str, ...]] = []
+        self.windows: list[int] = []
+        """That of each event."""
 
     def _texts(self) -> dict[str, str]:
         return {str(path): path.read_text() for path in self.folder.rglob("*") if path.is_file()}
@@ -47,9 +49,11 @@ class Looks:
     def turn_began(self, window: int, chat: int, agent: str, turn: str, words: str, sent: int) -> None:
         self.begun[turn] = self._texts()
         self.events.append(("began", agent, words))
+        self.windows.append(window)
 
     def turn_ended(self, window: int, chat: int, turn: str) -> None:
         self.events.append(("ended",))
+        self.windows.append(window)
 
     async def turn_texts(self, window: int, turn: str) -> list[tuple[str, str, str]] | None:
         before, now = self.begun.get(turn), self._texts()
@@ -86,25 +90,29 @@ class Terminal:
     answer: bool | None = True
     """What the person has said when they were asked whether transcripts may be read."""
     setting: ReadTranscripts = "connected"
+    windows: dict[WindowId, str] = field(default_factory=lambda: {WINDOW: "."})
+    """The windows in which the CLI is known, and the folder of each below the project."""
 
     def __post_init__(self) -> None:
         self.folder = self.root / "project"
         self.folder.mkdir(parents=True, exist_ok=True)
         self.home = self.root / "home"
         self.looks: Any = Looks(self.folder)
-        told = lambda _: Sharing(exclude=self.exclude, folders=(str(self.folder),))  # noqa: E731
         self.screen: Any = Screen()
         stores = str(self.root / "stores")
         self.proposals: list[CliProposal] = []
         self.explained: dict[int, str] = {}
         """Why something is proposed, by its number."""
         explain = self.explained.__setitem__
-        self.reasons = Provenance(self.looks, told, self._background, self.screen, explain, stores)
+        self.reasons = Provenance(self.looks, self._told, self._background, self.screen, explain, stores)
         names = ("QWEN_RUNTIME_DIR", "GEMINI_CLI_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME")
         self.reasons._transcripts = Transcripts(stores, dict.fromkeys(names, str(self.home)))
         if self.answer is not None:
             self.reasons._transcripts.keep_answer(may=self.answer)
         self.transcript = self.transcript_of("session-1")
+
+    def _told(self, window: WindowId) -> Sharing:
+        return Sharing(exclude=self.exclude, folders=(str(self.folder / self.windows[window]),))
 
     def transcript_of(self, name: str) -> Path:
         """The path of a transcript, whose folder is there."""
@@ -130,7 +138,8 @@ class Terminal:
     async def look(self, times: int = 1) -> None:
         """The transcripts are looked at, as every two seconds."""
         for _ in range(times):
-            self.reasons.look({(self.kind, WINDOW): self.setting}, self.chats, self.proposals)
+            wanted: dict[Reader, ReadTranscripts] = {(self.kind, window): self.setting for window in self.windows}
+            self.reasons.look(wanted, self.chats, self.proposals)
             await self.done()
 
     def propose(self, new: str, number: int = 1, name: str = "shop.py", old: str = SHOP, since: float = 0.0) -> None:

@@ -12,10 +12,14 @@ from typing import Any
 import pytest
 
 from companion.exclusion import Sharing
+from companion.ids import WindowId
 from companion.provenance import transcripts, why
 from companion.provenance.transcripts import CliTranscript
 
-from .playing import SHOP, Object, Terminal, dated
+from .playing import SHOP, WINDOW, Object, Terminal, dated
+
+SECOND = WindowId(2)
+SAID = "Reason 1 of task 1."
 
 RECORDED = {
     "qwen": "qwen-0.24.4.jsonl",
@@ -338,6 +342,47 @@ async def test_a_turn_ends_when_its_cli_has_gone_or_is_silent_for_long(
     terminal.say(here(terminal, [ask("Once more", "u2")])[0])
     await terminal.look(3)
     assert [event[0] for event in terminal.looks.events][-2:] == ["began", "ended"]
+
+
+@pytest.mark.parametrize("kind", RECORDED)
+async def test_what_two_windows_see_of_a_cli_begins_and_ends_in_one_of_them(tmp_path: Path, kind: str) -> None:
+    terminal = await ready(tmp_path, kind)
+    terminal.windows[SECOND] = "."
+    await terminal.play(terminal.recorded(RECORDED[kind]))
+    assert [event[0] for event in terminal.looks.events] == ["began", "ended"] * 3
+    assert terminal.looks.windows == [WINDOW] * 6
+    assert await terminal.why("raise ValueError") == [("Refuse titles that we do not sell (task #1)", SAID)]
+    turns = await terminal.reasons.turns(SECOND, 0)
+    calls = [call.id for turn in turns for call in turn.calls if call.path == "shop.py"]
+    assert len(calls) == len(set(calls))
+
+
+async def test_a_file_is_logged_for_the_window_that_has_it_whoever_reads_last(tmp_path: Path) -> None:
+    """The CLI runs in a folder that both have; the file is outside of that of the second one."""
+    terminal = await ready(tmp_path)
+    (terminal.folder / "sub").mkdir()
+    terminal.windows[SECOND] = "sub"
+    path = terminal.folder / "shop.py"
+    cwd = str(terminal.folder / "sub")
+    begin, *rest = [ask("Write it", cwd=cwd), *call(path, SHOP, SHOP + "written = 1\n"), done()]
+    terminal.say(begin)
+    await terminal.look(2)
+    await terminal.play(iter(rest))
+    assert await terminal.why("written = 1") == [("Write it", "So.")]
+
+
+@pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "of no window"])
+async def test_a_turn_ends_when_its_transcript_tells_of_it_no_longer(tmp_path: Path, *, is_deleted: bool) -> None:
+    terminal = await ready(tmp_path)
+    terminal.say(here(terminal, [ask("Write it")])[0])
+    await terminal.look(3)
+    assert [event[0] for event in terminal.looks.events] == ["began"]
+    if is_deleted:
+        terminal.transcript.unlink()
+    else:
+        terminal.windows[WINDOW] = "another"
+    await terminal.look()
+    assert [event[0] for event in terminal.looks.events] == ["began", "ended"]
 
 
 FILE = [

@@ -79,7 +79,7 @@ class Desk:
             self.write(meanwhile, name)
         turn = ReportedTurn(agent, prompt, tuple(calls), "model-1", "session-1", f"turn-{self.turns}", str(self.folder))
         texts = [(str(path.resolve()), start, path.read_text())] if seen else None
-        log_turn(self.log, self.sharing, turn, texts)
+        log_turn(self.log, [self.sharing], turn, texts)
 
     def why(self, *rows: int, name: str = "a.py", text: str | None = None, told: Sharing | None = None) -> list[Reason]:
         """The reasons of lines, from 0."""
