@@ -134,7 +134,11 @@ class Roots:
         return self._background(work)
 
     def window(self, window: WindowId) -> WindowChanges:
-        """What is known of a window."""
+        """What is known of a window: of one that has closed that is nothing, and nothing of it is kept."""
+        return self.windows.get(window) or WindowChanges()
+
+    def entered(self, window: WindowId) -> WindowChanges:
+        """What is known of a window that may be new."""
         return self.windows.setdefault(window, WindowChanges())
 
     def opened(self, window: WindowId) -> list[Folder]:

@@ -56,7 +56,7 @@ class Rounds:
 
     def opened(self, window: WindowId) -> None:
         """A window has come, or its folders have changed: what waits there is taken up, whoever is at work."""
-        self.roots.window(window)
+        self.roots.entered(window)
         self.roots.background(self._open(window))
 
     async def _open(self, window: WindowId) -> None:
@@ -67,7 +67,7 @@ class Rounds:
 
     def clis(self, window: WindowId, names: tuple[str, ...]) -> None:
         """The CLIs that are connected to a window."""
-        known = self.roots.window(window)
+        known = self.roots.entered(window)
         new, gone = set(names) - set(known.clis), set(known.clis) - set(names)
         known.clis = names
         known.unasking.intersection_update(names)
@@ -82,7 +82,7 @@ class Rounds:
 
     def proposed(self, window: WindowId, cli: str) -> None:
         """A CLI asks before it changes a file."""
-        known = self.roots.window(window)
+        known = self.roots.entered(window)
         known.asking.add(cli)
         known.unasking.discard(cli)
 
@@ -100,14 +100,14 @@ class Rounds:
 
     async def begun(self, window: WindowId) -> bool:
         """Have rounds in the folders of a window, whoever is at work. Returns whether there are any."""
-        self.roots.window(window)
+        self.roots.entered(window)
         if not self.roots.opened(window):
             await self._begin(window)
         return bool(self.roots.opened(window))
 
     def connected(self, window: WindowId) -> None:
         """The agent of a chat is connected: it may write at once after a prompt, and the round begins before that."""
-        self.roots.window(window)
+        self.roots.entered(window)
         self.roots.background(self._go_on(window))
 
     def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
@@ -115,7 +115,7 @@ class Rounds:
 
         `sent` is when its prompt was sent, in nanoseconds of Unix time; 0 if that isn't known.
         """
-        known = self.roots.window(window)
+        known = self.roots.entered(window)
         known.turns[chat, turn] = agent
         known.came.setdefault(agent, sent - CLOCK if sent else time.time_ns())
         self._note(window, turn, self._begin_turn(window, chat, turn, words, sent))
@@ -243,7 +243,7 @@ class Rounds:
 
     def listing(self, window: WindowId) -> Listing:
         """What waits in a window."""
-        return self.roots.windows[window].listing if window in self.roots.windows else Listing()
+        return self.roots.window(window).listing
 
     def window_closed(self, window: WindowId) -> None:
         """A window closes: its folders are let go, unless another window has them."""
@@ -256,7 +256,7 @@ class Rounds:
 
     def begin(self, window: WindowId) -> None:
         """The person begins a round: everything up to now counts as reviewed."""
-        self.roots.window(window)
+        self.roots.entered(window)
         self.roots.background(self._begin(window, anew=True))
 
     async def _begin(self, window: WindowId, *, anew: bool = False) -> None:

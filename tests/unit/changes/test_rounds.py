@@ -393,6 +393,23 @@ async def test_what_is_written_while_a_second_window_connects_is_its_agents(
     assert work.rows["a.py"].agents == (AGENT,)
 
 
+@pytest.mark.parametrize("is_in_turn", [True, False], ids=["in a turn", "beside a cli"])
+async def test_a_window_that_has_closed_does_not_come_back(work: Work, *, is_in_turn: bool):
+    """What was on its way for it ends without it."""
+    await work.begun()
+    if is_in_turn:
+        work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", 0)
+        work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+    else:
+        work.rounds.clis(WINDOW, ())
+    asked = work.background(work.rounds.turn_texts(WINDOW, "turn-1"))
+    work.rounds.window_closed(WINDOW)
+    await asyncio.wait({asked})
+    work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
+    await work.until(lambda: not work.tasks)
+    assert not work.rounds.roots.windows
+
+
 async def test_a_turn_that_goes_on_over_a_reload_has_begun_before_it(work: Work):
     path = work.path / "a.py"
     await work.in_turn()
