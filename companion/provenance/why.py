@@ -37,6 +37,8 @@ MOST_UNTIED = 3
 """Turns of a transcript that wait until it is known whose it is."""
 SILENT = 600.0
 """Seconds without a new line after which a turn in a transcript counts as over: its CLI may have been ended."""
+TEXTS_WITHIN = 60.0
+"""Seconds that the texts of a turn are waited for: their disk may hang, and nothing else is logged meanwhile."""
 MOST_ROWS = 1_000
 """Lines that are asked about at once."""
 
@@ -133,7 +135,12 @@ class Provenance:
 
     async def _log_turn(self, windows: Sequence[WindowId], turn: ReportedTurn) -> None:
         async with self._one:
-            texts = await self._texts(windows, turn.turn)
+            texts = None
+            try:
+                async with asyncio.timeout(TEXTS_WITHIN):
+                    texts = await self._texts(windows, turn.turn)
+            except TimeoutError:
+                logger.warning("What was changed in a turn of %s is logged without its texts", turn.agent)
             turns = [(turn, texts)]
             if not turn.is_chat:
                 turns = self._untied[turn.place] = [*self._untied.get(turn.place, ()), *turns][-MOST_UNTIED:]

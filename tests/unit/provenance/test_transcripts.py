@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -383,6 +384,29 @@ async def test_a_turn_ends_when_its_transcript_tells_of_it_no_longer(tmp_path: P
         terminal.windows[WINDOW] = "another"
     await terminal.look()
     assert [event[0] for event in terminal.looks.events] == ["began", "ended"]
+
+
+async def test_a_turn_whose_texts_are_not_told_holds_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk with them hangs, or the person is asked something."""
+    monkeypatch.setattr(why, "TEXTS_WITHIN", 1.0)
+    terminal = await ready(tmp_path)
+    asked, told = list[str](), terminal.looks.turn_texts
+
+    async def hangs_first(window: int, turn: str) -> Any:
+        asked.append(turn)
+        return await (asyncio.Event().wait() if len(asked) == 1 else told(window, turn))
+
+    monkeypatch.setattr(terminal.looks, "turn_texts", hangs_first)
+    path = terminal.folder / "shop.py"
+    for at, line in enumerate(("first = 1\n", "second = 2\n")):
+        before = path.read_text()
+        terminal.say(here(terminal, [ask("Write it", f"u{at}")])[0])
+        await terminal.look(2)
+        async with asyncio.timeout(20):
+            await terminal.play(iter([*call(path, before, before + line, f"c{at}"), done()]))
+    assert await terminal.why("second =") == [("Write it", "So.")]
 
 
 FILE = [
