@@ -29,8 +29,11 @@ _SETTLED = BASE | DISK
 _PROTECTED = EDITED | DOUBT
 _SIGNS = {"=": _SETTLED, "-": BASE, "+": DISK, "~": DISK | EDITED, "?": DISK | DOUBT, "!": BASE | DOUBT}
 _SIGN_OF = {flags: sign for sign, flags in _SIGNS.items()}
+_OF_BOTH = {sign for sign, flags in _SIGNS.items() if flags & _PROTECTED}
 _OPS = re.compile(r"([=+~?!-])(\d{1,9})")
 _LAST = re.compile(r"(?:\r\n|\r|\n)$")
+UNKNOWN = "~"
+"""In place of what is known of lines: both have changed the file, and nobody knows who has changed which of them."""
 _CLOSED = re.compile(r"[,;](?=[)\]}]|$)")
 
 Line = tuple[str, int]
@@ -49,7 +52,8 @@ class Weave:
     def of(cls, before: bytes | None, after: bytes | None, ops: str = "") -> Weave:
         """The weave of a baseline and a file, None where there is none.
 
-        `ops` is an earlier weave of these very contents. One that doesn't fit to them is left out of account.
+        `ops` is an earlier weave of these very contents. If one doesn't fit to them that knew of lines of the person,
+        nobody knows which these are: none that differs is taken for an agent's alone.
         """
         old, new = Pieces(before or b""), Pieces(after or b"")
         if before and after and old.form != new.form:
@@ -61,6 +65,9 @@ class Weave:
             text for text, at in lines if at & DISK
         ] != list(new.lines):
             lines = _compared(old.lines, new.lines)
+            if is_of_both(ops):
+                marks_of = {BASE: BASE | DOUBT, DISK: DISK | EDITED}
+                lines = [(text, marks_of.get(at, at)) for text, at in lines]
         return cls(lines, form, marks)
 
     @property
@@ -118,7 +125,7 @@ class Weave:
         lines = self._changed(new, gone, come)
         if self.is_whole and self.is_edited and not any(at & EDITED for _, at in lines):
             edited = [text for text, at in self._lines if at & EDITED]
-            lines = [line for line in lines if line[1] != BASE or line[0] in edited]
+            lines = [line for line in lines if line[1] & DISK or line[0] in edited]
         form = new.form if data else self._form
         return Weave(_in_order(lines), form, (self._marks[0], new.mark if data else self._marks[1]))
 
@@ -129,9 +136,7 @@ class Weave:
         """
         new = Pieces(data)
         if new.form != self._form and data and self._lines:
-            both = DISK | EDITED if is_edited else DISK
-            lines = [(self.base.decode("latin-1"), BASE), (data.decode("latin-1"), both)]
-            return Weave([line for line in lines if line[0]], (True, "latin-1"), ("", ""))
+            return Weave.of(self.base or None, data, UNKNOWN if is_edited else "")
         marks = self._marks if new.mark == self._marks[1] else (new.mark, new.mark)
 
         def come(old: Sequence[Line], texts: Sequence[str]) -> list[Line]:
@@ -305,6 +310,11 @@ class Weave:
         else:
             gone = range(change.deleted, change.deleted) if first else range(0)
         return start, gone, range(change.deleted + first, change.deleted + after)
+
+
+def is_of_both(ops: str) -> bool:
+    """Whether lines of a file are the person's, too, or may be, by what is known of them."""
+    return not _OF_BOTH.isdisjoint(ops)
 
 
 def _compared(old: Sequence[str], new: Sequence[str]) -> list[Line]:

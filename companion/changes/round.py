@@ -26,7 +26,7 @@ from ..snapshots.git import GitCrashedError
 from ..snapshots.project import Head, Repository
 from ..snapshots.store import DamagedError, Store
 from .hunks import Hunk, Hunks, Pieces, by_key, differences, followed, is_among
-from .lines import Weave
+from .lines import UNKNOWN, Weave, is_of_both
 from .recent import RecentScans, Sighting
 from .rows import ChangeRow, Rows, is_comparable, is_text, known_lines
 from .state import (
@@ -54,8 +54,6 @@ MAX_ALIKE = 10_000
 """Pairs of files that are compared after a scan, to find those that were renamed and replaced."""
 MAX_ALIKE_LINES = 1_000_000
 """Lines that are looked up for that: under a second."""
-_BOTH_WHOLE = "-1~1"
-"""Whose a file is that both have changed and that can't be compared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -384,7 +382,8 @@ class Round:
             if weave and known.before != blob:
                 plain = self.weave(ours, disk)
                 weave = plain.marked(weave.alone() if is_second else weave) if plain else None
-            self.state.know(path, lines=KnownLines(blob, disk.blob, weave.ops) if weave else None)
+            lines = KnownLines(blob, disk.blob, weave.ops) if weave else _uncompared(known, ours, disk)
+            self.state.know(path, lines=lines)
 
     def apart(self, paths: Collection[str]) -> dict[str, str]:
         """The files that an agent has renamed and whose old path is one of these, or that of another one of them."""
@@ -667,7 +666,7 @@ class Round:
         weave = self._lines(path, ours, before)
         data = self.objects.read([after.blob]).get(after.blob) if after and is_text(after) else None
         if weave is None:
-            self.state.know(path, lines=None)
+            self.state.know(path, lines=_uncompared(known.lines, ours, after))
             return
         self._note(path, origin, weave.written(data, is_doubtful=is_doubtful), ours, after, before or after)
 
@@ -726,7 +725,7 @@ class Round:
             weave = self._lines(path, ours, before)
             data = self.objects.read([after.blob]).get(after.blob) if is_text(after) else None
             if weave is None or data is None:
-                lines = KnownLines(ours.blob if ours else "", after.blob, _BOTH_WHOLE)
+                lines = KnownLines(ours.blob if ours else "", after.blob, UNKNOWN)
                 self.state.know(path, lines=lines)
             else:
                 self._note(path, at, weave.saved(data, is_edited=is_save), ours, after, before)
@@ -927,6 +926,13 @@ def _are_alike(lines: Mapping[Entry, Counter[str]], one: Entry | None, other: En
     ours, theirs = lines[one], lines[other]
     longer = max(ours.total(), theirs.total())
     return 2 * min(ours.total(), theirs.total()) >= longer and 2 * (ours & theirs).total() >= longer
+
+
+def _uncompared(known: KnownLines | None, ours: Entry | None, after: Entry | None) -> KnownLines | None:
+    """Whose lines a file has that can't be compared with its baseline: of both, if some were the person's before."""
+    if known is None or after is None or not is_of_both(known.ops):
+        return None
+    return KnownLines(ours.blob if ours else "", after.blob, UNKNOWN)
 
 
 def _moved(known: dict[str, T], renamed: Mapping[str, str]) -> dict[str, T]:

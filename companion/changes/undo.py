@@ -20,10 +20,10 @@ from ..snapshots.files import WriteRefusedError
 from ..snapshots.modes import on_disk
 from ..snapshots.objects import StoredContents
 from .hunks import Pieces
-from .lines import Weave
+from .lines import Weave, is_of_both
 from .notes import MAX_NOTES, done_notes, limited, quoted, undone_notes
 from .round import Round
-from .rows import DOUBTFUL, EDITED, is_text, known_lines
+from .rows import is_text, known_lines
 from .state import Chosen, FileState, KnownLines, Lines, Operation, RoundState
 from .subtraction import Subtraction
 
@@ -171,7 +171,7 @@ class RoundUndo:
             is_created = self._state.of(found.path).is_created and found.before is not None and not key
             if path not in ("", *found.paths):
                 continue
-            if not (is_created or set(known.ops) & {EDITED, *DOUBTFUL}):
+            if not (is_created or is_of_both(known.ops)):
                 continue
             weave = self._round.weave_of(found)
             if weave is None or weave.is_whole:
@@ -208,7 +208,7 @@ class RoundUndo:
             expected = None if found.renamed_from else found.after
             return [replace(self.write_of(found.renamed_from or found.path, None, expected), drops_base=True)]
         writes = self.writes_of(_reversed(found))
-        if not is_all and found.after and set(known.ops) & {EDITED, *DOUBTFUL}:
+        if not is_all and found.after and is_of_both(known.ops):
             weave = self._round.weave_of(found)
             undone = weave.undone() if weave else None
             if undone is None:

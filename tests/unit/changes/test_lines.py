@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from companion.changes.change_screen import SavedText
+from companion.changes.hunks import MAX_COMPARED
 from companion.changes.lines import Weave
 from companion.changes.state import Operation
 from companion.review.disk import Encodings
+from companion.snapshots.entries import LARGE
 from companion.snapshots.files import WriteRefusedError
 
-from .folders import AGENT, Folder, tree
+from .folders import AGENT, Folder, committed, tree
 from .work import CHAT, LINES, WINDOW, Work
 
 AGENTS = LINES.replace("line 3\n", "agent\n")
@@ -131,6 +133,77 @@ def test_a_file_in_two_encodings_is_one_piece():
     undone = saved.undone()
     assert undone
     assert undone.disk == "mine\n".encode("utf-16")
+
+
+AGENTS_FORMS = {
+    "UTF-16": (AGENTS, AGENTS.encode("utf-16")),
+    "binary": (AGENTS.replace("agent", "ag\0ent"), AGENTS.replace("agent", "ag\0ent").encode()),
+    "over 5 MB": (AGENTS + "a" * MAX_COMPARED, (AGENTS + "a" * MAX_COMPARED).encode()),
+    "over 10 MB": (AGENTS + "a" * LARGE, (AGENTS + "a" * LARGE).encode()),
+}
+
+
+@pytest.mark.parametrize("form", AGENTS_FORMS)
+def test_what_the_person_has_saved_stays_in_a_file_that_an_agent_had_made_no_text(folder: Folder, form: str):
+    loaded, data = AGENTS_FORMS[form]
+    folder.write("a.py", data)
+    folder.scan()
+    mine = AGENTS.replace("agent\n", "agent\nmine\n")
+    folder.edit("a.py", loaded, mine)
+    folder.round.saved_at.clear()
+    folder.reopen()
+    (row,) = folder.round.rows()
+    assert (row.kind, row.note) == ("modified", "with your edit")
+    assert folder.undoing.protected("a.py")[-1] == "a.py, line 4: “mine”"
+    assert folder.undo("a.py") == []
+    assert folder.read("a.py").decode() == mine
+    assert folder.listed() == {}
+    folder.redo()
+    assert folder.undoing.protected("a.py")[-1] == "a.py, line 4: “mine”"
+    assert folder.apply(folder.plan("a.py", is_all=True)) == []
+    assert folder.read("a.py").decode() == LINES
+
+
+def test_an_edit_of_a_file_that_can_not_be_compared_is_known_after_an_agent_writes_it_again(tmp_path: Path):
+    folder = Folder(tmp_path)
+    folder.write("a.txt", begun := "begun\n" + "a" * LARGE)
+    committed(folder.path)
+    folder.round.begin()
+    folder.write("a.txt", theirs := f"{begun}agent\n")
+    folder.scan()
+    folder.edit("a.txt", theirs, f"{theirs}mine\n")
+    folder.round.saved_at.clear()
+    folder.write("a.txt", again := f"{theirs}mine\nagain\n")
+    folder.scan()
+    assert folder.undo_all() == ["a.txt has your edit, and can't be compared"]
+    assert folder.read("a.txt").decode() == again
+
+
+def test_an_edit_of_a_file_that_can_not_be_compared_is_known_after_it_was_renamed_and_replaced(tmp_path: Path):
+    folder = Folder(tmp_path)
+    folder.write("a.txt", "begun\n" + "a" * LARGE)
+    committed(folder.path)
+    folder.round.begin()
+    folder.write("a.txt", AGENTS)
+    folder.scan()
+    folder.edit("a.txt", AGENTS, OF_BOTH)
+    folder.round.saved_at.clear()
+    (folder.path / "a.txt").rename(folder.path / "b.txt")
+    folder.write("a.txt", "another\n")
+    folder.scan()
+    assert "b.txt, line 3: “agent and me”" in folder.undoing.protected("b.txt")
+    assert folder.undo_all() == []
+    assert b"agent and me\n" in folder.read("b.txt")
+
+
+def test_a_line_of_the_person_stays_if_what_is_known_of_the_lines_does_not_fit(folder: Folder):
+    folder.edit("a.py", AGENTS, OF_BOTH)
+    known = folder.round.state.of("a.py").lines
+    assert known
+    folder.round.state.know("a.py", lines=known._replace(ops="-1~1"))
+    assert folder.undoing.protected("a.py")[-1] == "a.py, line 3: “agent and me”"
+    assert folder.undo_all() == []
+    assert "agent and me\n" in folder.read("a.py").decode()
 
 
 @pytest.mark.parametrize("ops", ["", "=1", "+1-1", "x", "=999999999", "-30+30", "=2-1~1=27"])
