@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 FILE, PROGRAM, LINK, REPOSITORY = "100644", "100755", "120000", "160000"
@@ -26,7 +26,8 @@ class Entry:
     mode: str
     blob: str
     """Git's id of the content; for a file without content what identifies it: its size and its time, or its hash."""
-    why: Why = ""
+    why: Why = field(default="", compare=False)
+    """It may change without the file: a text that nobody has is known again once a tab has brought it."""
 
     @property
     def is_link(self) -> bool:

@@ -12,7 +12,7 @@ import re
 import struct
 import zlib
 from binascii import unhexlify
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 
@@ -253,11 +253,12 @@ class StoreObjects:
         command = ("rev-list", "--objects", "--missing=allow-any", "--no-object-names", "--stdin")
         return self._git.run(*command, given=_lines(trees), lent=lent).decode("ascii").split()
 
-    def pack(self, objects: Iterable[str], lent: Sequence[str] = ()) -> str:
+    def pack(self, objects: Collection[str], lent: Sequence[str] = ()) -> str:
         """Copy objects, also lent ones, into one pack of the store. Returns its path without the ending."""
         path = os.path.join(self._path, "objects", "pack", "pack")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         named = self._git.run("pack-objects", "-q", "--window=0", path, given=_lines(sorted(objects)), lent=lent)
+        self.unsaved.difference_update(objects)
         return f"{path}-{named.decode().strip()}"
 
     def read(self, blobs: Iterable[str]) -> dict[str, bytes]:
@@ -343,7 +344,9 @@ class StoreObjects:
 
     def write(self, data: bytes) -> str:
         """Copy bytes into the store; returns their id."""
-        return self._git.run("hash-object", "-w", "--no-filters", "--stdin", given=data).decode().strip()
+        blob = self._git.run("hash-object", "-w", "--no-filters", "--stdin", given=data).decode().strip()
+        self.unsaved.discard(blob)
+        return blob
 
     def write_all(self, contents: Sequence[bytes]) -> None:
         """Copy contents into the store, in one pack, or in two at once if there are many."""
@@ -357,6 +360,8 @@ class StoreObjects:
     def _write_pack(self, contents: Sequence[bytes]) -> None:
         given = b"".join(b"blob\ndata %d\n%b\n" % (len(data), data) for data in contents)
         self._git.run("fast-import", "--quiet", "--depth=0", given=given)
+        if self.unsaved:
+            self.unsaved.difference_update(map(blob_id, contents))
 
     def write_file(self, path: str) -> str:
         """Copy a large file into the store; returns its id. Raises WriteRefusedError if it is a huge one."""

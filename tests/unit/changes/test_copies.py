@@ -21,6 +21,7 @@ import pytest
 from companion.changes import round as round_module
 from companion.changes.journal import Intent, Journal
 from companion.snapshots import copies, files, project
+from companion.snapshots.entries import LARGE
 from companion.snapshots.files import blob_id
 from companion.snapshots.git import Git, GitStoppedError
 from companion.snapshots.objects import EMPTY_TREE
@@ -129,6 +130,41 @@ def test_what_nobody_has_is_listed_and_has_no_undo(folder: Folder):
         assert folder.store.copies.more(60) == 0
         folder.reopen()
     folder.keep("a.txt")
+    assert folder.listed() == {}
+
+
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_a_file_that_nobody_has_stays_the_persons_when_they_save_it(folder: Folder, is_loaded: bool):
+    loaded = folder.read("a.txt").decode()
+    folder.round.begin()
+    shutil.rmtree(folder.path / ".git")
+    if is_loaded:
+        folder.edit("a.txt", loaded, f"{loaded}mine\n")
+    else:
+        folder.save("a.txt", f"{loaded}mine\n")
+    assert folder.listed() == {}
+    folder.round.saved_at.clear()
+    folder.write("a.txt", f"{loaded}mine\nagent\n")
+    folder.scan()
+    assert folder.undo_all() == []
+    assert folder.read("a.txt").decode() == f"{loaded}mine\n"
+
+
+def test_what_a_tab_has_of_a_file_that_nobody_has_is_saved_with_it(folder: Folder):
+    loaded = folder.read("a.txt").decode()
+    folder.round.begin()
+    shutil.rmtree(folder.path / ".git")
+    folder.write("a.txt", f"{loaded}agent\n")
+    folder.scan()
+    folder.edit("a.txt", loaded, f"mine\n{loaded}", found=f"{loaded}agent\n".encode())
+    assert folder.listed() == {}
+    assert folder.read("a.txt").decode() == f"mine\n{loaded}"
+
+
+def test_a_large_file_that_the_person_cuts_down_is_theirs(folder: Folder):
+    folder.write("large.txt", loaded := "large\n" + "a" * LARGE)
+    folder.begin_copied()
+    folder.edit("large.txt", loaded, "large\nmine\n")
     assert folder.listed() == {}
 
 
