@@ -251,7 +251,7 @@ class Round:
             self.written(each.path, source, each.after, who, at, is_named=bool(agent))
             if each.after == in_base.get(each.path) and not self.state.of(each.path).origin:
                 self.state.know(each.path, agents=())  # nothing of it waits
-        self._part_renamed()
+        self.part_renamed()
         self._forget_modes(each.path for each in found if each.after is None)
         self.save()
         moved_by, by_git = self._moved(head, [path for path in changed if path not in self.named], scanned_at)
@@ -354,7 +354,7 @@ class Round:
         is_there = self.renaming and f"{old}/".startswith(f"{self.renaming}/") and new.endswith(rest)
         return bool(is_there and new.removesuffix(rest).rpartition("/")[0] == folder)
 
-    def _part_renamed(self) -> None:
+    def part_renamed(self) -> None:
         """A renamed file has no baseline while another file is at its old path, or was where it is now.
 
         Once that isn't so any more, it is a renamed one again. What is known of its lines stays so.
@@ -367,9 +367,9 @@ class Round:
         base = self.objects.entries(state.base, [*moved, *moved.values()])
         for new, old in moved.items():
             is_apart = old in now or new in base or old not in base
-            if is_apart or old not in state.renamed().values():
+            if is_apart != state.of(new).is_parted and (is_apart or old not in state.renamed().values()):
                 state.know(new, is_parted=is_apart)
-            self._reline(new, base.get(state.origin_of(new)), now.get(new))
+                self._reline(new, base.get(state.origin_of(new)), now.get(new))
 
     def _reline(self, path: str, ours: Entry | None, disk: Entry | None, *, is_second: bool = False) -> None:
         """What is known of the lines of a file that was renamed stays so with another baseline.
@@ -902,6 +902,7 @@ class Round:
 
     def settle(self) -> None:
         """Forget who changed files of which nothing waits any more."""
+        self.part_renamed()
         waiting = {path for each in self.waiting() for path in each.paths}
         self.state.known = {path: known for path, known in self.state.known.items() if path in waiting}
         for path, known in [*self.state.known.items()]:

@@ -378,6 +378,7 @@ class RoundUndo:
     def see(self, operation: Operation, failed: Sequence[str]) -> None:
         """Have an operation on the disk in one step with all that follows from it, and scan. Raises UnseenError."""
         try:
+            self._round.part_renamed()
             self._round.save()
             self._scan_own(operation.disk)
             after = self._objects.entries(self._state.now, list(operation.disk))
@@ -571,6 +572,7 @@ class RoundUndo:
                 self._round.put_off_no_more(operation.going)
                 if operation.accepted:
                     self._tell_of_accepted(operation)
+            self._round.part_renamed()
             self._round.save()
             self._scan_own(back)
             self._round.save()

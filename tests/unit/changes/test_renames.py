@@ -564,6 +564,26 @@ def test_no_keep_is_taken_back_after_the_person_has_put_a_file_at_the_old_path_o
     assert [folder.read(name).decode() for name in ("a.py", "b.py", "c.py")] == ["mine\n", LINES, OTHERS]
 
 
+def test_no_file_of_the_baseline_goes_for_good_if_keeps_around_a_rename_are_taken_back(tmp_path: Path):
+    folder = Folder(tmp_path)
+    folder.write("x.py", "first\n")
+    folder.write("y.py", LINES)
+    folder.begin_copied()
+    before = tree(folder.path)
+    (folder.path / "y.py").rename(folder.path / "z.py")
+    folder.scan()
+    folder.keep("z.py")
+    (folder.path / "x.py").rename(folder.path / "y.py")
+    folder.scan()
+    folder.redo()
+    folder.keep("x.py")
+    folder.redo()
+    assert folder.listed() == {"x.py": "deleted", "y.py": "modified", "z.py": "created"}
+    assert folder.undo_all() == []
+    assert tree(folder.path) == before
+    assert folder.listed() == {}
+
+
 def test_a_file_that_an_agent_moves_to_where_another_one_was_keeps_the_line_of_both(moved: Folder):
     moved.write("new.py", "agent\n")
     moved.scan()
