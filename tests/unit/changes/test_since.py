@@ -204,6 +204,22 @@ async def test_undo_asks_about_what_nobody_can_know(at: SinceWork, what: str):
         assert not (work.path / "b.py").exists()
 
 
+async def test_an_undo_of_a_line_leaves_the_others_of_a_file_that_has_come_since(at: SinceWork):
+    async with at.work as work:
+        new = work.path / "new.py"
+        new.write_text("mine 1\nagent\nmine 2\n")
+        at.known = {1}
+        await at.begin("begin")
+        [(key, _)] = await at.keys("new.py")
+        assert await at.undo("new.py", [(key, (1, 1))]) == {"new.py": "created"}
+        assert work.editor.confirmed == []
+        assert new.read_text() == "mine 1\nmine 2\n"
+        [(key, _)] = await at.keys("new.py")
+        assert await at.undo("new.py", [(key, (0, 1))]) == {}
+        assert "mine 1" in work.editor.confirmed[0]
+        assert not new.exists()
+
+
 async def test_undo_writes_the_work_tree_alone_and_leaves_nothing_to_review(at: SinceWork):
     """Neither the index nor a ref, and what was undone is no change that somebody else has made."""
     async with at.work as work:
