@@ -22,6 +22,7 @@ MAX_COMPARED = 5 * 1024 * 1024
 _OF_SAME = re.compile(r"-(\d+)-(\d+)\Z")
 _ENDING = re.compile(r"\r\n|\r|\n")
 _MARKS = ("\N{ZERO WIDTH NO-BREAK SPACE}", codecs.BOM_UTF8.decode("latin-1"))
+_ONLY_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,10 @@ class Hunks:
 
 
 class Pieces:
-    """Some bytes as lines with their endings. What is no text, or too large, is one piece."""
+    """Some bytes as lines with their endings. What is no text, or too large, or only a mark, is one piece."""
 
     def __init__(self, data: bytes, *, is_whole: bool = False) -> None:
-        self.is_whole = is_whole or is_binary(data) or len(data) > MAX_COMPARED
+        self.is_whole = is_whole or is_binary(data) or len(data) > MAX_COMPARED or data in _ONLY_MARKS
         self.codec = "latin-1" if self.is_whole else codec_of(data)
         text = data.decode(self.codec)
         self.mark = "" if self.is_whole else next((mark for mark in _MARKS if text.startswith(mark)), "")

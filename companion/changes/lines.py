@@ -126,8 +126,7 @@ class Weave:
         if self.is_whole and self.is_edited and not any(at & EDITED for _, at in lines):
             edited = [text for text, at in self._lines if at & EDITED]
             lines = [line for line in lines if line[1] & DISK or line[0] in edited]
-        form = new.form if data else self._form
-        return Weave(_in_order(lines), form, (self._marks[0], new.mark if data else self._marks[1]))
+        return self._with(lines, new)
 
     def saved(self, data: bytes, *, is_edited: bool = True) -> Weave:
         """The person has saved the file, whose text they had as it is here, with this content.
@@ -137,12 +136,11 @@ class Weave:
         new = Pieces(data)
         if new.form != self._form and data and self._lines:
             return Weave.of(self.base or None, data, UNKNOWN if is_edited else "")
-        marks = self._marks if new.mark == self._marks[1] else (new.mark, new.mark)
 
         def come(old: Sequence[Line], texts: Sequence[str]) -> list[Line]:
             return _authors(old, texts, EDITED if is_edited else 0)
 
-        return Weave(_in_order(self._changed(new, lambda _: 0, come)), new.form if data else self._form, marks)
+        return self._with(self._changed(new, lambda _: 0, come), new, is_saved=True)
 
     def decided(self, data: bytes) -> Weave:
         """A later decision has made this of the file: a change of which it has changed a line is that one's."""
@@ -161,7 +159,15 @@ class Weave:
             run = list(group)
             is_taken = any(at == _TAKEN for _, at in run)
             lines += [(text, _SETTLED) for text, at in run if at & DISK] if is_taken else run
-        return Weave(_in_order(lines), new.form if data else self._form, (self._marks[0], new.mark))
+        return self._with(lines, new)
+
+    def _with(self, lines: Sequence[Line], new: Pieces, *, is_saved: bool = False) -> Weave:
+        """These lines, in the form of another content of the file. An empty one says nothing of it."""
+        form, marks = self._form, self._marks
+        if new.lines:
+            is_both = not self._lines or (is_saved and new.mark != marks[1])
+            form, marks = new.form, (new.mark if is_both else marks[0], new.mark)
+        return Weave(_in_order(lines), form, marks)
 
     def _changed(
         self, new: Pieces, gone: Callable[[int], int], come: Callable[[Sequence[Line], Sequence[str]], list[Line]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import shutil
 from pathlib import Path
 
@@ -204,6 +205,37 @@ def test_a_line_of_the_person_stays_if_what_is_known_of_the_lines_does_not_fit(f
     assert folder.undoing.protected("a.py")[-1] == "a.py, line 3: “agent and me”"
     assert folder.undo_all() == []
     assert "agent and me\n" in folder.read("a.py").decode()
+
+
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_without_a_text_is_a_content(mark: bytes, codec: str):
+    text = "line\n".encode(codec)
+    for weave in (Weave.of(mark, text), Weave.of(mark, mark).written(text), Weave.of(mark, mark).saved(text)):
+        assert weave.disk == text
+        assert weave.written(mark).disk == weave.saved(mark).disk == weave.decided(mark).disk == mark
+    undone = Weave.of(mark, text).undone()
+    assert undone
+    assert undone.disk == mark
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("before", ["utf-8", "utf-8-sig", "utf-16"])
+def test_an_emptied_file_has_the_form_of_what_is_written_next(before: str, codec: str):
+    old = "old\n".encode(before)
+    empty = Weave.of(old, old).saved(b"")
+    text = "line\n".encode(codec)
+    for weave in (empty.written(text), empty.saved(text), empty.decided(text)):
+        assert weave.disk == text
+        more = weave.saved("line\nmine\n".encode(codec))
+        again = Weave.of(more.base or None, more.disk, more.ops)
+        assert (again.base, again.disk, again.ops) == (more.base, more.disk, more.ops)
+    assert empty.saved(text).base == empty.decided(text).base == text
+
+
+def test_a_baseline_in_utf_16_is_text_after_the_person_has_emptied_the_file():
+    old = "old\n".encode("utf-16")
+    assert Weave.of(old, old + "agent\n".encode("utf-16-le")).written(b"").saved(b"").base == old
 
 
 @pytest.mark.parametrize("ops", ["", "=1", "+1-1", "x", "=999999999", "-30+30", "=2-1~1=27"])
