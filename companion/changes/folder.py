@@ -574,7 +574,7 @@ class Folder:
             await self.call(self._opened.journal.begin, intent)
         done, left = await self._write(intent.writes)
         done = [*before, *done]
-        if not done and not intent.base and (intent.writes or intent.kind == "undo"):
+        if not done and not intent.base and (intent.writes or intent.kind != "back"):  # a keep is taken back unwritten
             await self.call(self._opened.journal.end)
             return WriteOutcome([], left, is_nothing=True)
         unseen = ""

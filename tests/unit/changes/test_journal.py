@@ -10,12 +10,14 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from companion.changes.journal import Intent, Journal, StoppedError
 from companion.changes.state import RoundState
 from companion.changes.undo import UnseenError, Write, files_of
+from companion.snapshots.entries import FILE
 from companion.snapshots.files import WriteRefusedError
 from companion.snapshots.git import GitStoppedError
 
@@ -189,6 +191,27 @@ async def test_a_kill_at_any_step_of_an_undo_since_a_commit_is_finished_and_said
     else:
         raise AssertionError("it has no end")
     assert noted > 1
+
+
+@pytest.mark.parametrize("kind", ["person", "restore"])
+async def test_what_was_begun_before_a_kill_and_not_written_is_no_decision(
+    tmp_path: Path, kind: Literal["person", "restore"]
+):
+    """One Take Back did nothing then."""
+    await prepare_since(tmp_path)
+    file = tmp_path / "project" / "a.py"
+    async with Work(tmp_path / "stores", [str(file.parent)]) as work:
+        await work.begun()
+        folder = work.known.folders[work.folders[0]]
+        entry = await folder.call(folder.round.objects.entry, folder.round.state.now, "a.py")
+        write = Write("a.py", FILE, LINES.encode(), entry)
+        await folder.call(Journal(folder.round, folder.undo).begin, Intent(kind, [write]))
+    file.write_text("mine, after the kill\n")
+    async with Work(tmp_path / "stores", [str(file.parent)]) as work:
+        await work.begun()
+        assert "a.py has changed since" in work.editor.said[0][0]
+        assert work.known.folders[work.folders[0]].round.state.decided == []
+    assert file.read_text() == "mine, after the kill\n"
 
 
 class KilledError(BaseException):
