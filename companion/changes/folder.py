@@ -310,14 +310,19 @@ class Folder:
         self.scan()
         return moving.handed_over(self.round, root)
 
-    def take_over(self, moved: Moved) -> None:
-        """Have what is known in another root known here. On the worker thread."""
+    def take_over(self, moved: Moved) -> list[str]:
+        """Have what is known in another root known here. On the worker thread.
+
+        Returns the files that were written while a baseline was made for that.
+        """
+        during: list[str] = []
         if self.round.is_open:
             self.scan()
         else:
-            self.round.begin()
+            during = self.round.begin()
         moving.take_over(self.round, moved)
         self.refresh()
+        return during
 
     def scan(self) -> Seen:
         """Scan the folder, on the worker thread."""

@@ -416,8 +416,11 @@ class Roots:
         known = self.window(window)
         if trouble := next((each.trouble for each in known.folders.values() if each.trouble), ""):
             return trouble
-        is_new = not known.folders or not all(each.has_scanned for each in known.folders.values())
-        return NOT_YET if known.at_work and is_new and self.work.settings_of(window).review != "off" else ""
+        folders = known.folders.values()
+        is_new = any(each.has_round and not each.has_scanned for each in folders) or (
+            bool(known.at_work) and not (folders and all(each.has_scanned for each in folders))
+        )
+        return NOT_YET if is_new and self.work.settings_of(window).review != "off" else ""
 
     def say_once(self, why: str, window: WindowId) -> None:
         """Tell the person something that needs an action, but not twice."""

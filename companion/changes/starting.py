@@ -80,15 +80,28 @@ class RoundStarts:
                 return
             try:
                 await self._open(window, folder)
-                if not folder.has_round or not await folder.call(folder.resume):
-                    self._roots.release(folder)  # only what waits is taken up
-                    return
+                waits = folder.has_round and await folder.call(folder.resume)
             except OSError as error:
                 logger.warning("What waits in %s can't be taken up: %s", root, error)
+                await self._failed(window, folder, error)
                 return
-        for nested in folder.round.state.nested:
-            await self._open_root(window, os.path.join(root, *nested.split("/")))
+            await self._open_nested(window, folder)
+            if not waits:
+                self._roots.release(folder)  # only what waits is taken up
+                return
+        else:
+            await self._open_nested(window, folder)
         self._roots.works_again(folder)
+
+    async def _open_nested(self, window: WindowId, folder: Folder) -> None:
+        for nested in folder.round.state.nested if folder.has_round else ():
+            path = os.path.join(folder.root, *nested.split("/"))
+            self._roots.join(path).is_nested = True
+            await self._open_root(window, path)
+
+    async def _failed(self, window: WindowId, folder: Folder, error: OSError) -> None:
+        await folder.call(folder.failed, error)
+        self._roots.say_trouble(folder, window)
 
     async def _arrange(self, window: WindowId) -> WindowChanges | None:
         """Have the one root for each tree of folders; a root that comes or goes takes what waits along.
@@ -136,10 +149,12 @@ class RoundStarts:
 
     async def _find_left(self, folder: Folder) -> None:
         """What waited in another root of the tree when the editor ended waits in this one."""
+        if not folder.windows:
+            return
         for root in await asyncio.to_thread(places.related, folder.root, self._roots.stores):
             source = Folder(root, self._roots.editor, self._roots, self._roots.stores)
             try:
-                await source.call(source.open)
+                await self._open(min(folder.windows), source)
                 await self._hand_over(source, folder)
             except OSError as error:
                 logger.warning("What waits in %s can't be taken along: %s", root, error)
@@ -150,20 +165,22 @@ class RoundStarts:
         """Have what waits in one root wait in another one, which is in it or has it."""
         if not source.has_round or not target.windows:
             return
+        window = min(target.windows)
         try:
             moved = await source.call(source.handed_over, target.root)
             if moved is None:
                 return
-            await self._open(min(target.windows), target)
+            await self._open(window, target)
             async with target.lock:
-                await target.call(target.take_over, moved)
+                during = await target.call(target.take_over, moved)
+            self._say_unlisted(window, target, during)
             if is_in(source.root, [target.root]):
                 await source.call(source.forget)
         except (OSError, TooLargeError) as error:
             logger.warning("What waits in %s stays there: %s", source.root, error)
             why = f"that has {error}" if isinstance(error, TooLargeError) else reason_of(error)
             said = STAYS.format(source=source.root, target=target.root, why=why)
-            self._roots.say_once(said, min(target.windows))
+            self._roots.say_once(said, window)
 
     async def _begin_root(self, window: WindowId, root: str, *, anew: bool) -> None:
         if window not in self._roots.windows:  # it was closed meanwhile
@@ -194,15 +211,19 @@ class RoundStarts:
             return False
         except OSError as error:
             logger.warning("No snapshot of %s: %s", folder.root, error)
-            await folder.call(folder.failed, error)
-            self._roots.say_trouble(folder, window)
+            await self._failed(window, folder, error)
             return False
         self._roots.works_again(folder)
+        self._say_unlisted(window, folder, during)
+        return True
+
+    def _say_unlisted(self, window: WindowId, folder: Folder, during: Sequence[str]) -> None:
+        """Files were written while a baseline was made."""
         if during:
+            name = os.path.basename(folder.root) or folder.root
             names = ", ".join(during[:3]) + (", …" if len(during) > 3 else "")
             why = f"Written while the first snapshot of {name} was made, and so not listed: {names}."
             self._roots.editor.messenger.say(why, window)
-        return True
 
     async def _open(self, window: WindowId, folder: Folder) -> None:
         """Take the folder's store, and finish what was interrupted there."""

@@ -1,0 +1,118 @@
+"""What waits is taken up at a start, or it is said why not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from companion.changes import folder as folders
+from companion.changes.journal import Journal, StoppedError
+from companion.changes.undo import Write
+from companion.snapshots.git import GitMissingError
+from companion.snapshots.store import Store
+
+from .folders import committed
+from .work import LINES, WINDOW, Work
+
+AGENTS = LINES.replace("line 3\n", "agent\n")
+
+
+async def test_what_waits_in_a_repository_below_a_folder_in_which_nothing_waits_is_there(work: Work):
+    inner = work.path / "lib"
+    inner.mkdir()
+    (inner / "b.py").write_text(LINES)
+    committed(inner)
+    await work.begun()
+    (inner / "b.py").write_text(AGENTS)
+    await work.until(lambda: set(work.rows) == {"b.py"})
+    work.rounds.close()
+    async with Work(work.stores, work.folders) as again:
+        again.rounds.opened(WINDOW)
+        await again.until(lambda: set(again.rows) == {"b.py"})
+        await again.begun()
+        await again.until(lambda: set(again.rows) == {"b.py"})
+
+
+@pytest.mark.parametrize("outer", [False, True])
+async def test_an_undo_that_was_killed_is_finished_though_the_folder_is_in_another_one_now(
+    work: Work, outer: bool, monkeypatch: pytest.MonkeyPatch
+):
+    below = work.path / "below"
+    below.mkdir()
+    for name in "abc":
+        (below / name).write_text(LINES)
+    real, written = Journal._write, list[Write]()
+
+    def killed(journal: Journal, parts: Sequence[Write]) -> None:
+        if written:
+            (below / f".{parts[0].path}.0123abcd.qwen-companion").write_text("half")
+            inside.rounds.close()
+            raise StoppedError("killed")
+        written.extend(parts)
+        real(journal, parts)
+
+    async with Work(work.stores, [str(below)]) as inside:
+        await inside.begun()
+        for name in "abc":
+            (below / name).write_text(AGENTS)
+        await inside.until(lambda: len(inside.rows) == 3)
+        monkeypatch.setattr(Journal, "_write", killed)
+        task = inside.decisions.undo_files(WINDOW, inside.rows_of(WINDOW))
+        assert task
+        await asyncio.wait([task])
+        inside.errors.clear()
+    monkeypatch.setattr(Journal, "_write", real)
+    assert sorted(each.read_text() == LINES for each in below.glob("[abc]")) == [False, False, True]
+    async with Work(work.stores, work.folders if outer else [str(below)]) as again:
+        again.rounds.opened(WINDOW)
+        await again.until(lambda: any("It is finished now" in said for said, _ in again.editor.said))
+        assert {each.name: each.read_text() for each in below.iterdir()} == dict.fromkeys("abc", LINES)
+
+
+@pytest.mark.parametrize(("error", "said"), [(GitMissingError("no Git"), "no Git"), (OSError("No space left"), "full")])
+async def test_nobody_says_that_nothing_waits_if_it_could_not_be_taken_up(
+    work: Work, error: OSError, said: str, monkeypatch: pytest.MonkeyPatch
+):
+    await work.begun()
+    (work.path / "a.py").write_text(AGENTS)
+    await work.until(lambda: work.rows)
+    work.rounds.close()
+
+    def fails(*_: object, **__: object) -> Any:
+        raise error
+
+    if isinstance(error, GitMissingError):
+        monkeypatch.setattr(folders, "program", fails)
+    else:
+        monkeypatch.setattr(Store, "scan", fails)
+    async with Work(work.stores, work.folders) as again:
+        again.rounds.opened(WINDOW)
+        await again.until(lambda: again.editor.said)
+        assert said in again.editor.said[0][0]
+        assert again.rounds.listing(WINDOW).unsure == again.editor.said[0][0]
+
+
+async def test_what_is_written_while_an_outer_folder_gets_its_baseline_is_said(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    below = work.path / "below"
+    below.mkdir()
+    (below / "b.py").write_text(LINES)
+    (work.path / "a.py").write_text(LINES)
+    real = Store._seen
+
+    def seen(store: Store, listing: Any, **more: Any) -> Any:
+        if more.get("since") and store.root == str(work.path):
+            (work.path / "a.py").write_text(AGENTS)
+            listing.untracked = {*listing.untracked, "a.py"}
+        return real(store, listing, **more)
+
+    monkeypatch.setattr(Store, "_seen", seen)
+    async with Work(work.stores, [str(below)]) as inside:
+        await inside.begun()
+        inside.folders[:] = work.folders
+        inside.rounds.opened(WINDOW)
+        await inside.until(lambda: any("so not listed: a.py" in said for said, _ in inside.editor.said))
