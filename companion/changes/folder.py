@@ -19,11 +19,12 @@ from ..review.disk import Encodings, decoded
 from ..review.document import NOTHING, Body, body_of
 from ..review.review_screen import UnsavedTextError
 from ..review.source_text import SourceText
-from ..snapshots.entries import LINK, Difference, TreeSnapshot
+from ..snapshots.entries import LINK, Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
 from ..snapshots.git import Git, GitMissingError, GitStoppedError, program
+from ..snapshots.objects import StoreObjects
 from ..snapshots.store import DamagedError, Store
-from . import moving, places
+from . import moving, places, told
 from .change_screen import ChangeScreen, FileChanges, FileTurn
 from .checkpoints import Checkpoints
 from .hunks import Hunks, located
@@ -34,6 +35,7 @@ from .round import Round, Seen
 from .rows import ChangeRow, is_as_listed
 from .saves import Overwritten, Saves
 from .state import Lines, Operation
+from .told import Left, Told
 from .undo import Choice, RoundUndo, UnseenError, Write, files_of
 
 logger = logging.getLogger(__name__)
@@ -560,8 +562,18 @@ class Folder:
         return await self._ask_and_write(window, plan, lambda: self.checkpoints.protected(number, sees))
 
     async def go_on(self) -> str:
-        """Finish what an editor that has ended was about to write. Returns a sentence if there was something."""
-        intent = await self.call(self._opened.journal.pending) if self.has_round else None
+        """Finish what an editor that has ended was about to write, and note what it was told.
+
+        Returns a sentence if something was interrupted.
+        """
+        if not self.has_round:
+            return ""
+        said = await self._finish_pending()
+        await self.call(self._note_left)
+        return said
+
+    async def _finish_pending(self) -> str:
+        intent = await self.call(self._opened.journal.pending)
         if intent is None:
             return ""
         done, rest, left = await self.call(self._opened.journal.sorted_out, intent)
@@ -715,14 +727,33 @@ class Folder:
             for path, points in found.items()
         }
 
-    def close(self) -> None:
-        """End the process that runs, and let another editor have the store. Doesn't wait."""
+    def note(self, word: Told, name: str) -> Overwritten | None:
+        """Note what the editor has told of a file, on the worker thread: see `Saves.saved`."""
+        lost = None
+        if word.saved:
+            lost = self.saves.saved(name, word.encodings, word.saved)
+        else:
+            self.saves.handled(name, is_renamed=False)
+        word.is_noted = True
+        self.refresh()
+        return lost
+
+    def _note_left(self) -> None:
+        """Note what was told of files when the folder was let go, by those who were at work then."""
+        if self._place and (words := told.left_in(self._place.path)):
+            self.round.at_work = self._resumed
+            for word in words:
+                self.note(word, word.path)
+            told.leave(self._place.path, [])
+
+    def close(self, left: Left | None = None) -> None:
+        """End the process that runs, and let another editor have the store, with what is left. Doesn't wait."""
         if self._is_closed:
             return
         self._is_closed = True
         if self._git:
             self._git.close()
-        self._executor.submit(self._release)
+        self._executor.submit(self._release, left)
         self._executor.shutdown(wait=False)
 
     def settle_git(self, answered: Sequence[tuple[Seen, str]] = ()) -> None:
@@ -733,10 +764,32 @@ class Folder:
                 self.by_git.remove(each)
                 self._editor.messenger.settle(each[1])
 
-    def _release(self) -> None:
+    def _release(self, left: Left | None) -> None:
         if self._place:
-            self._place.release()
-            self._place = None
+            try:
+                if left and left.told:
+                    self._leave(left, self._place.path)
+            except OSError as error:
+                logger.warning("What was told of files in %s is lost: %s", self.root, error)
+            finally:
+                self._place.release()
+                self._place = None
+
+    def _leave(self, left: Left, store: str) -> None:
+        """Leave what was told of files in the store: the texts of those alone that may be in it, and that it has."""
+        words = left.of(self.root)
+        if not words or not os.path.isfile(os.path.join(store, places.ROUND)):
+            return
+        names = [name for _, name in words]
+        known: dict[str, Entry] = {}
+        with contextlib.suppress(OSError):
+            objects = StoreObjects(store, self.root, Git(program(), store, self.root))  # the other git was ended
+            known = objects.entries(self.round.state.base, names) | objects.entries(self.round.state.now, names)
+        apart = left.excluded(self.root, names) | {name for name in names if name not in known or known[name].why}
+        kept = [word.named(name, has_texts=name not in apart) for word, name in words]
+        told.leave(store, [*told.left_in(store), *kept])
+        for word, _ in words:
+            word.is_noted = True
 
 
 def _going(row: ChangeRow, found: Hunks) -> frozenset[str]:

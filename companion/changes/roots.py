@@ -7,7 +7,8 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from ..exclusion import Sharing
@@ -18,16 +19,27 @@ from .folder import Folder, Working
 from .places import is_in, place_of, relative
 from .round import Seen
 from .rows import ChangeRow
+from .told import Excluding, Left, Told
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_FileEvent = tuple[Callable[[str], str], Callable[[Folder, str], Coroutine[Any, Any, object]]]
-"""Something that has happened to a file in the editor: what finds its real path, and what notes it."""
+_Note = Callable[[Folder, str], Coroutine[Any, Any, object]]
 
 NOT_YET = "What agents have written is not known yet: the first scan has not ended."
 NOTED = 10.0
 """Seconds that a decision waits for what the editor has told before: the disk that a file is on may hang."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FileEvent:
+    """Something that has happened to a file in the editor."""
+
+    find: Callable[[str], str]
+    """Finds its real path."""
+    note: _Note
+    told: Told | None
+    """What is kept of it for whoever opens the store next, if it can't be noted before the folder is let go."""
 
 
 class WindowChanges:
@@ -122,9 +134,11 @@ class Roots:
         self._said: set[str] = set()
         """What was said, so that it is said once."""
         self._noting: dict[str, asyncio.Task[object]] = {}
-        """What the editor has told of each file last, while that is being noted."""
-        self._unnoted: dict[str, Sequence[_FileEvent]] = {}
-        """What it has told of a file and could not be noted, the oldest first: it is noted after the next scan."""
+        """What notes what the editor has told of a file, while that is being done."""
+        self._late: set[asyncio.Task[object]] = set()
+        """Those of them for which no decision waits any longer."""
+        self._told: dict[str, list[_FileEvent]] = {}
+        """What it has told of each file and is not noted yet, the oldest first: if it can't be, after the next scan."""
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object] | None:
         """Do something in the background, unless the companion ends."""
@@ -162,14 +176,14 @@ class Roots:
         own = self.window(window).own
         return is_in(folder.root, own) or any(is_in(each, [folder.root]) for each in own)
 
-    def release(self, folder: Folder) -> None:
-        """No window has a folder any longer."""
+    def release(self, folder: Folder, left: Left | None = None) -> None:
+        """No window has a folder any longer. What is `left` to be noted there waits in its store."""
         for window in folder.windows:
             self.window(window).folders.pop(folder.root, None)
         folder.windows.clear()
         self.folders.pop(folder.root, None)
         folder.settle_git(folder.by_git)
-        folder.close()
+        folder.close(left)
 
     def outermost(self) -> list[str]:
         """The folders of all windows that are in no other one of them: each is the one root of its tree."""
@@ -178,13 +192,15 @@ class Roots:
 
     def close_window(self, window: WindowId) -> None:
         """A window closes: its folders are let go, unless another window has them."""
+        told = [event.told for events in self._told.values() for event in events if event.told]
+        left = Left(told, list(self.folders), self._excluding())
         known = self.windows.pop(window, None)
         if known and known.watching:
             known.watching.cancel()
         for folder in list(known.folders.values()) if known else ():
             folder.windows.discard(window)
             if not folder.windows:
-                self.release(folder)
+                self.release(folder, left)
 
     def close(self) -> None:
         """The companion ends. What waits goes on with the next one."""
@@ -276,41 +292,55 @@ class Roots:
                 results.append(await do(folder))
             self.publish_all(folder)
 
-    def note_event(
-        self, path: str, note: Callable[[Folder, str], Coroutine[Any, Any, object]], *, is_link: bool = False
-    ) -> None:
+    def note_event(self, path: str, note: _Note, told: Told | None = None, *, is_link: bool = False) -> None:
         """The editor has told something of a file. `note` is called after what was told of it before.
 
         It gets the folder with a baseline that the file is in, with its lock, and the file's path in it. It is not
-        called if there is none. With `is_link`, a link is meant itself and not the file to which it leads.
+        called if there is none. With `is_link`, a link is meant itself and not the file to which it leads. What is
+        `told` is not lost if the folder is let go meanwhile.
         """
         find = place_of if is_link else os.path.realpath
-        self._listen(path, [(find, note)])
+        self._told.setdefault(path, []).append(_FileEvent(find, note, told))
+        self._listen(path)
 
-    def _listen(self, path: str, events: Sequence[_FileEvent] = ()) -> None:
-        if task := self.background(self._note_events(path, events, self._noting.get(path))):
+    def _listen(self, path: str) -> None:
+        before = self._noting.get(path)
+        if (before is None or before.done()) and (task := self.background(self._note_events(path))):
             self._noting[path] = task
-            task.add_done_callback(lambda _: self._noting.pop(path) if self._noting.get(path) is task else None)
+            task.add_done_callback(partial(self._listened, path))
 
-    async def _note_events(self, path: str, events: Sequence[_FileEvent], before: asyncio.Task[object] | None) -> None:
-        if before:
-            await asyncio.wait({before})
-        events = [*self._unnoted.pop(path, ()), *events]
-        for at, (find, note) in enumerate(events):
-            real = os.path.normcase(await asyncio.to_thread(find, path))
-            if not await self._is_started(real):
-                self._unnoted[path] = events[at:]
+    def _listened(self, path: str, task: asyncio.Task[object]) -> None:
+        self._late.discard(task)
+        if self._noting[path] is task:
+            del self._noting[path]
+
+    async def _note_events(self, path: str) -> None:
+        while events := self._told.get(path):
+            is_over = True
+            try:
+                is_over = await self._note_event(path, events[0])
+            finally:  # whatever it has raised, nobody tries it again
+                if is_over:
+                    del events[0]
+            if not is_over:
                 return
-            async with self.holding(lambda real=real: self.place_of(real)) as folder:
-                if folder:
-                    try:
-                        await note(folder, relative(real, folder.root))
-                    except OSError as error:
-                        logger.warning("What the editor has told of %s can't be noted yet: %s", path, error)
-                        self._unnoted[path] = events[at:]
-                        return
-            if folder:
-                self.publish_all(folder)
+        del self._told[path]
+
+    async def _note_event(self, path: str, event: _FileEvent) -> bool:
+        """Note what was told of a file. Returns False if it can't be noted yet."""
+        real = os.path.normcase(await asyncio.to_thread(event.find, path))
+        if not await self._is_started(real):
+            return False
+        async with self.holding(lambda: self.place_of(real)) as folder:
+            if folder is None or (event.told and event.told.is_noted):
+                return True
+            try:
+                await event.note(folder, relative(real, folder.root))
+            except OSError as error:
+                logger.warning("What the editor has told of %s can't be noted yet: %s", path, error)
+                return False
+        self.publish_all(folder)
+        return True
 
     async def _is_started(self, path: str) -> bool:
         """Wait, not for long, if a folder that may have a file is being opened, or its first round begins."""
@@ -326,11 +356,14 @@ class Roots:
 
     async def events_noted(self) -> None:
         """Wait until what the editor has told so far is noted: a decision comes after what was saved before it."""
-        for path in self._unnoted:
+        self._listen_again()
+        if waited := {*self._noting.values()} - self._late:
+            _, late = await asyncio.wait(waited, timeout=NOTED)
+            self._late |= late
+
+    def _listen_again(self) -> None:
+        for path in self._told:
             self._listen(path)
-        if self._noting:
-            _, late = await asyncio.wait(set(self._noting.values()), timeout=NOTED)
-            self._noting = {path: task for path, task in self._noting.items() if task not in late}
 
     def publish_all(self, folder: Folder) -> None:
         """Show what waits in each window that has a folder, and say what its store had no room for."""
@@ -384,8 +417,7 @@ class Roots:
             self._said.discard(sentence)
             self.editor.messenger.settle(sentence)
         self.publish_all(folder)
-        for path in self._unnoted:
-            self._listen(path)
+        self._listen_again()
         if folder.left_to_copy:
             self.background(self._copy(folder))
 
@@ -436,12 +468,18 @@ class Roots:
 
     def excluded(self, root: str, paths: Sequence[str]) -> set[str]:
         """Those of some files of a root that no window may read that has them in a folder. On any thread."""
-        sharing = [self.work.settings_of(window).sharing for window in list(self.windows)]
-        suspects = {path for each in sharing for path in each.suspects(root, paths)}
-        return {path for path in suspects if self._excludes(os.path.join(root, path))}
+        return self._excluding()(root, paths)
 
-    def _excludes(self, path: str) -> bool:
-        windows = list(self.windows.items())
-        having = [(window, known) for window, known in windows if known.sees(path)] or windows
-        found = [self.work.settings_of(window).sharing.leaves_out(path, known.own) for window, known in having]
-        return bool(found) and all(found)
+    def _excluding(self) -> Excluding:
+        """Says the same with the windows of now."""
+        windows = [(known.own, self.work.settings_of(window).sharing) for window, known in list(self.windows.items())]
+
+        def excludes(path: str) -> bool:
+            having = [(own, sharing) for own, sharing in windows if is_in(path, own)] or windows
+            return bool(having) and all(sharing.leaves_out(path, own) for own, sharing in having)
+
+        def excluded(root: str, paths: Sequence[str]) -> set[str]:
+            suspects = {path for _, sharing in windows for path in sharing.suspects(root, paths)}
+            return {path for path in suspects if excludes(os.path.join(root, path))}
+
+        return excluded

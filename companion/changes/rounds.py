@@ -27,6 +27,7 @@ from .recent import CLOCK
 from .roots import Roots
 from .scanning import Scans
 from .starting import RoundStarts
+from .told import Told
 
 logger = logging.getLogger(__name__)
 
@@ -312,11 +313,11 @@ class Rounds:
 
     def saved(self, path: str, saved: SavedText | None = None, encodings: Encodings | None = None) -> None:
         """The person has saved a file."""
-        self.roots.note_event(path, lambda folder, name: self._saved(folder, name, saved, encodings or Encodings()))
+        told = Told(path, saved or SavedText(), encodings or Encodings())
+        self.roots.note_event(path, partial(self._note, told), told)
 
-    async def _saved(self, folder: Folder, name: str, saved: SavedText | None, encodings: Encodings) -> None:
-        lost = await folder.call(folder.saves.saved, name, encodings, saved)
-        await folder.call(folder.refresh)
+    async def _note(self, told: Told, folder: Folder, name: str) -> None:
+        lost = await folder.call(folder.note, told, name)
         if lost and folder.windows:
             await folder.tell_overwritten(min(folder.windows), name, lost)
 
@@ -324,8 +325,8 @@ class Rounds:
         """The person has deleted files or folders in the side bar, or begins to type another name for one."""
         self.naming_over()
         for path in paths:
-            note = partial(self._handled, is_renamed=is_renamed)
-            self.roots.note_event(path, note, is_link=True)
+            told = None if is_renamed else Told(path, None)
+            self.roots.note_event(path, partial(self._note, told) if told else self._renaming, told, is_link=True)
         if is_renamed:
             self._naming = paths, asyncio.get_running_loop().call_later(NAMING, self.naming_over)
 
@@ -341,8 +342,8 @@ class Rounds:
         await folder.call(folder.saves.naming_over, name)
         await folder.call(folder.refresh)
 
-    async def _handled(self, folder: Folder, name: str, *, is_renamed: bool) -> None:
-        await folder.call(folder.saves.handled, name, is_renamed=is_renamed)
+    async def _renaming(self, folder: Folder, name: str) -> None:
+        await folder.call(folder.saves.handled, name, is_renamed=True)
         await folder.call(folder.refresh)
 
     async def merged(self, baseline: str, disk: str, mine: str) -> str:

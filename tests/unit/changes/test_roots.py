@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from companion.changes import places
+from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder
 from companion.changes.state import RoundState
+from companion.changes.told import TOLD
 from companion.ids import WindowId
 from companion.settings import Settings
 
@@ -289,3 +291,107 @@ async def test_a_turn_that_two_windows_know_of_is_waited_for_in_each(windows: Wi
         texts = windows.background(windows.rounds.turn_texts(WINDOW, "turn-1"))
         await asyncio.wait({texts}, timeout=0.5)
     assert await texts == [(str(windows.path / "a.py"), LINES, "agent\n")]
+
+
+MINE = LINES.replace("line 3\n", "mine\n")
+
+
+def save(work: Work, path: Path, text: str = MINE) -> None:
+    """The person saves a file."""
+    loaded, since = path.read_text() if path.exists() else "", time.time_ns()
+    path.write_text(text)
+    work.rounds.saved(str(path), SavedText(loaded, text, since=since, until=time.time_ns()))
+
+
+async def undo_all_leaves_what_was_saved(work: Work, path: Path) -> None:
+    """Of what has come by now, an agent's file is there, too."""
+    await work.begun()
+    await work.until(lambda: "agents.py" in work.rows)
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    await work.until(lambda: not work.rows and not (work.path / "agents.py").exists())
+    assert path.read_text() == MINE
+
+
+@pytest.mark.parametrize("pause", [0, 0.01, 0.05, 0.2])
+async def test_a_save_just_before_its_window_closes_is_the_persons(work: Work, pause: float):
+    await work.begun()
+    save(work, path := work.path / "a.py")
+    (work.path / "agents.py").write_text("agent\n")
+    await asyncio.sleep(pause)
+    work.rounds.window_closed(WINDOW)
+    work.rounds.opened(WINDOW)
+    await undo_all_leaves_what_was_saved(work, path)
+
+
+@pytest.mark.parametrize("pause", [0, 0.01, 0.05, 0.2])
+@pytest.mark.parametrize("is_new", [False, True])
+async def test_a_save_just_before_the_editor_ends_is_the_persons(work: Work, pause: float, is_new: bool):
+    path = work.path / ("new.py" if is_new else "a.py")
+    async with work:
+        await work.begun()
+        (work.path / "agents.py").write_text("agent\n")
+        save(work, path)
+        await asyncio.sleep(pause)
+    async with Work(work.stores, work.folders) as later:
+        await undo_all_leaves_what_was_saved(later, path)
+
+
+async def test_a_save_in_a_nested_repository_just_before_the_editor_ends_is_noted_there(work: Work):
+    nested = work.path / "nested"
+    nested.mkdir()
+    (path := nested / "a.py").write_text(LINES)
+    committed(nested)
+    async with work:
+        await work.begun()
+        (work.path / "agents.py").write_text("agent\n")
+        save(work, path)
+    async with Work(work.stores, work.folders) as later:
+        await undo_all_leaves_what_was_saved(later, path)
+    assert not list(work.stores.rglob(TOLD))
+
+
+async def test_a_deletion_just_before_the_editor_ends_is_the_persons(work: Work):
+    async with work:
+        await work.begun()
+        (work.path / "agents.py").write_text("agent\n")
+        (work.path / "a.py").unlink()
+        work.rounds.handled([str(work.path / "a.py")], is_renamed=False)
+    async with Work(work.stores, work.folders) as later:
+        await later.begun()
+        await later.until(lambda: later.rows)
+        assert later.rows.keys() == {"agents.py"}
+
+
+async def test_what_an_agent_writes_after_the_last_save_of_an_editor_is_its_own(work: Work):
+    async with work:
+        await work.begun()
+        save(work, path := work.path / "a.py")
+    path.write_text(MINE.replace("line 20\n", "agent\n"))
+    later = time.time() + 10
+    os.utime(path, (later, later))  # no formatter is at work so long
+    (work.path / "agents.py").write_text("agent\n")
+    async with Work(work.stores, work.folders) as after:
+        await undo_all_leaves_what_was_saved(after, path)
+
+
+@pytest.mark.parametrize("is_ignored", [False, True])
+async def test_no_text_of_an_excluded_or_ignored_file_is_left_in_the_store(work: Work, is_ignored: bool):
+    secret = work.path / ("ignored" if is_ignored else ".env")
+    (work.path / ".gitignore").write_text("ignored\n")
+    secret.write_text("KEY=old\n")
+    async with work:
+        await work.begun()
+        save(work, secret, "KEY=new\n")
+        save(work, work.path / "a.py")
+    [left] = await asyncio.to_thread(told_of, work.stores)
+    assert "KEY" not in left
+    assert "line 4" in left
+
+
+def told_of(stores: Path) -> list[str]:
+    """What is left there, once the workers have ended."""
+    for _ in range(100):
+        if found := list(stores.rglob(TOLD)):
+            return [path.read_text() for path in found]
+        time.sleep(0.05)
+    return []
