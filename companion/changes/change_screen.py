@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -37,11 +38,18 @@ class Listing:
     """Whether something was decided, or answered, that may be taken back."""
     disk: tuple[str, ...] = ()
     """Identifies the folders as the last scans have found them, while something else compares them as well."""
-    by_path: Mapping[str, ChangeRow] = field(init=False, repr=False, compare=False)
-    """The rows by their absolute paths. Each tab asks for its own: to look for it would take longer with each row."""
+    _by_path: Mapping[str, ChangeRow] = field(init=False, repr=False, compare=False)
+    """The rows by their absolute paths, as `os.path.normcase` has them.
+
+    Each tab asks for its own: to look for it would take longer with each row.
+    """
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "by_path", {row.full_path: row for row in self.rows})
+        object.__setattr__(self, "_by_path", {os.path.normcase(row.full_path): row for row in self.rows})
+
+    def row_at(self, path: str) -> ChangeRow | None:
+        """The row of a file, by its real path, in whatever case that is; None if nothing of it waits."""
+        return self._by_path.get(os.path.normcase(path))
 
     @property
     def count(self) -> Count:

@@ -93,7 +93,7 @@ class Working:
     since: Mapping[str, int] = field(default_factory=dict[str, int])
     """Their names, and since when they may have written, in nanoseconds of Unix time."""
     named: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The agents that have named the files they write, by the files' paths."""
+    """The agents that have named the files they write, by the files' paths, as `os.path.normcase` has them."""
     by_quiet: str = ""
     """A CLI that doesn't say when a turn begins: what it writes after a quiet minute begins one."""
 
@@ -306,7 +306,7 @@ class Folder:
 
         On the worker thread.
         """
-        nested = [os.path.normcase(self.full_path(path)) for path in self.round.state.nested]
+        nested = [self.full_path(path) for path in self.round.state.nested]
         if places.is_in(root, nested):
             return None
         self.scan()
@@ -470,7 +470,7 @@ class Folder:
             chosen: list[Difference] = []
             for full, row in rows.items():
                 each, path = waiting.get(full), relative(full, self.root)
-                if not is_in(os.path.normcase(full), [self.root]):
+                if not is_in(full, [self.root]):
                     continue
                 if each is None:
                     left.append(f"nothing of {path} waits for a review")

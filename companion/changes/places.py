@@ -16,13 +16,15 @@ import stat
 import subprocess
 import sys
 import time
+import unicodedata
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..platforms import folders, programs
 from ..platforms.files import close_to_others, is_mine, lock, make_private_folders
 from ..platforms.reasons import reason_of
-from ..snapshots.git import is_below, program
+from ..platforms.spelling import own_spelling
+from ..snapshots.git import program
 from ..snapshots.project import repository
 
 DAYS = 30
@@ -41,19 +43,40 @@ class PlaceError(OSError):
 
 
 def is_in(path: str, roots: Sequence[str]) -> bool:
-    """Whether a path is one of some folders, or in it."""
-    return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in roots)
+    """Whether a path is one of some folders, or in it, however both are spelled."""
+    found = _folded(path)
+    return any(found.startswith(_folded(root)) for root in roots)
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Whether a path is in a folder, and is not the folder itself."""
+    return _folded(path) != _folded(root) and is_in(path, [root])
+
+
+def _folded(path: str) -> str:
+    return os.path.normcase(path).rstrip(os.sep) + os.sep
 
 
 def relative(path: str, root: str) -> str:
-    """A path below a folder, with slashes."""
+    """A path below a folder, with slashes. Its names are spelled as they are there."""
     return path[len(root.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
+
+
+def real_path(path: str) -> str:
+    """The path without links, spelled as its disk has it: what is known of files is found by their names there.
+
+    The file need not be there. It blocks.
+    """
+    found = os.path.realpath(path)
+    own = own_spelling(found)
+    is_same = unicodedata.normalize("NFC", own).casefold() == unicodedata.normalize("NFC", found).casefold()
+    return own if is_same else found  # a file may have other names, too
 
 
 def place_of(path: str) -> str:
     """The real path at which a file stands: of a link its own, and not that to which it leads."""
     folder, name = os.path.split(path.rstrip(os.sep) or path)
-    return os.path.join(os.path.realpath(folder), name)
+    return os.path.join(real_path(folder), name)
 
 
 def stores(environment: Mapping[str, str] = os.environ) -> str:
@@ -150,8 +173,8 @@ def related(root: str, folder: str | None = None) -> list[str]:
         with contextlib.suppress(OSError, ValueError), open(os.path.join(path, ROUND), "rb") as file:
             if named := _ROOT.search(file.read(_BEGINNING)):
                 found.append(str(json.loads(named[1])))
-    below = [each for each in found if each != root and is_below(each, root) and repository(each) is None]
-    above = [each for each in found if each != root and is_below(root, each)]
+    below = [each for each in found if is_inside(each, root) and repository(each) is None]
+    above = [each for each in found if is_inside(root, each)]
     return [*below, *([] if has_round(root, folder) or not above else [max(above, key=len)])]
 
 

@@ -16,7 +16,7 @@ from ..ids import WindowId
 from ..review.reviews import Reviews
 from .change_screen import ChangeScreen, Listing, Work
 from .folder import Folder, Working
-from .places import is_in, place_of, relative
+from .places import is_in, is_inside, place_of, real_path, relative
 from .round import Seen
 from .rows import ChangeRow
 from .told import Excluding, Left, Told
@@ -188,7 +188,7 @@ class Roots:
     def outermost(self) -> list[str]:
         """The folders of all windows that are in no other one of them: each is the one root of its tree."""
         own = {path for known in self.windows.values() for path in known.own}
-        return sorted(path for path in own if not any(path != other and is_in(path, [other]) for other in own))
+        return sorted(path for path in own if not any(is_inside(path, other) for other in own))
 
     def close_window(self, window: WindowId) -> None:
         """A window closes: its folders are let go, unless another window has them."""
@@ -217,14 +217,14 @@ class Roots:
         own, sharing = self.window(window).own, self.work.settings_of(window).sharing
 
         def sees(path: str) -> bool:
-            full = os.path.normcase(path)
-            return is_in(full, own) and not sharing.leaves_out(full, own)
+            return is_in(path, own) and not sharing.leaves_out(path, own)
 
         return sees
 
     def working(self, folder: Folder) -> Working:
         """Who may be writing in a folder."""
-        named = {relative(path, folder.root): name for path, name in self.named.items() if is_in(path, [folder.root])}
+        found = [(path, name) for path, name in self.named.items() if is_in(path, [folder.root])]
+        named = {os.path.normcase(relative(path, folder.root)): name for path, name in found}
         known = [self.window(window) for window in folder.windows]
         came = [item for each in known for item in each.came.items()]
         came += [item for each in known for item in each.left.items() if not folder.has_scanned]
@@ -244,9 +244,8 @@ class Roots:
 
     def place_of(self, path: str, root: str = "") -> Folder | None:
         """The folder with a baseline that a file is in, by its real path: the one at this root if that has it."""
-        real, given = os.path.normcase(path), self.folder(root)
-        found = [folder for root, folder in self.folders.items() if real != root and is_in(real, [root])]
-        folder = given or max(found, key=lambda folder: len(folder.root), default=None)
+        found = [folder for root, folder in self.folders.items() if is_inside(path, root)]
+        folder = self.folder(root) or max(found, key=lambda folder: len(folder.root), default=None)
         return folder if folder and folder.has_round else None
 
     @asynccontextmanager
@@ -279,7 +278,7 @@ class Roots:
 
         def next_folder() -> Folder | None:
             for folder in self.opened(window):
-                is_meant = paths is None or any(is_in(os.path.normcase(path), [folder.root]) for path in paths)
+                is_meant = paths is None or any(is_in(path, [folder.root]) for path in paths)
                 if folder.root not in done and is_meant:
                     return folder
             return None
@@ -299,7 +298,7 @@ class Roots:
         called if there is none. With `is_link`, a link is meant itself and not the file to which it leads. What is
         `told` is not lost if the folder is let go meanwhile.
         """
-        find = place_of if is_link else os.path.realpath
+        find = place_of if is_link else real_path
         self._told.setdefault(path, []).append(_FileEvent(find, note, told))
         self._listen(path)
 
@@ -328,7 +327,7 @@ class Roots:
 
     async def _note_event(self, path: str, event: _FileEvent) -> bool:
         """Note what was told of a file. Returns False if it can't be noted yet."""
-        real = os.path.normcase(await asyncio.to_thread(event.find, path))
+        real = await asyncio.to_thread(event.find, path)
         if not await self._is_started(real):
             return False
         async with self.holding(lambda: self.place_of(real)) as folder:

@@ -110,7 +110,7 @@ class Round:
         self.saved_at: dict[str, int] = {}
         """When the person has saved a file last, in nanoseconds of Unix time."""
         self.named: Mapping[str, str] = {}
-        """The agents that have named the files they write."""
+        """The agents that have named the files they write, by the files' paths, as `os.path.normcase` has them."""
         self.at_work: Mapping[str, int] = {}
         """Who is at work, and since when they may have written, in nanoseconds of Unix time."""
         self.deciding = 0
@@ -240,7 +240,7 @@ class Round:
             if each.path not in own:
                 changed.append(each.path)
             agent, at = (
-                self.named.get(each.path, ""),
+                self.named.get(os.path.normcase(each.path), ""),
                 scanned.written.get(each.path) or self.store.written_at(each.path),
             )
             known = self.state.of(each.path)
@@ -254,7 +254,9 @@ class Round:
         self.part_renamed()
         self._forget_modes(each.path for each in found if each.after is None)
         self.save()
-        moved_by, by_git = self._moved(head, [path for path in changed if path not in self.named], scanned_at)
+        moved_by, by_git = self._moved(
+            head, [path for path in changed if os.path.normcase(path) not in self.named], scanned_at
+        )
         state = self.state
         seen = Seen(
             tuple(changed), moved_by, tuple(by_git), before, state.now, base, at_scan, state.began, known_before

@@ -243,4 +243,4 @@ class RoundStarts:
 
 
 def _real(folders: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(os.path.normcase(os.path.realpath(folder)) for folder in folders))
+    return list(dict.fromkeys(map(places.real_path, folders)))

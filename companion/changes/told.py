@@ -17,7 +17,7 @@ from ..platforms.files import write_private
 from ..platforms.real_paths import RealPaths
 from ..review.disk import Encodings
 from .change_screen import SavedText
-from .places import is_in, place_of, relative
+from .places import is_in, is_inside, place_of, real_path, relative
 from .state import made, plain
 
 logger = logging.getLogger(__name__)
@@ -63,11 +63,11 @@ class Left:
         words = [each for each in self.told if not each.is_noted]
         # A disk that hangs must not keep whoever opens the store next.
         real = {
-            **RealPaths(os.path.realpath).known(each.path for each in words if each.saved),
+            **RealPaths(real_path).known(each.path for each in words if each.saved),
             **RealPaths(place_of).known(each.path for each in words if not each.saved),
         }
-        inner = [each for each in self.roots if each != root and is_in(each, [root])]
-        found = [(each, os.path.normcase(real[each.path])) for each in words if each.path in real]
+        inner = [each for each in self.roots if is_inside(each, root)]
+        found = [(each, real[each.path]) for each in words if each.path in real]
         return [(each, relative(path, root)) for each, path in found if is_in(path, [root]) and not is_in(path, inner)]
 
 

@@ -9,21 +9,24 @@ import unicodedata
 
 F_GETPATH = 50
 """From macOS' <sys/fcntl.h>. Python has it in `fcntl` on macOS alone."""
+_EVENTS_ONLY = 0x8000
+"""`O_EVTONLY` from there: what may not be read is opened, too."""
 _MAX_PATH = 1024
 
 
 def own_spelling(path: str) -> str:
-    """A folder's path as its disk has it; the same path if that can't be told. It blocks.
+    """A path as its disk has it; the same path if that can't be told. It blocks.
 
     On macOS, names may differ from the disk's in upper and lower case and in the composition of their characters
-    (NFC or NFD), and still lead to the folder. Whoever compares paths as texts, as the CLIs do, takes it for another.
+    (NFC or NFD), and still lead to the same file. Whoever compares paths as texts, as the CLIs do, takes it for
+    another.
     """
     if sys.platform != "darwin":
         return path
     import fcntl  # noqa: PLC0415 - Windows has none
 
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NONBLOCK)  # never a pipe
+        descriptor = os.open(path, os.O_NONBLOCK | _EVENTS_ONLY)  # it waits for no pipe
         try:
             found = fcntl.fcntl(descriptor, F_GETPATH, bytes(_MAX_PATH))
         finally:

@@ -199,7 +199,8 @@ class WrittenListings:
     def done_of(self, window: sublime.Window, path: str) -> ChangeRow | None:
         """The row of a file of which nothing waits any more, by a path that leads to it."""
         real = real_path(path)
-        return next((row for row, _ in reversed(self.of(window).done) if row.full_path == real), None)
+        done = (row for row, _ in reversed(self.of(window).done))
+        return next((row for row in done if os.path.normcase(row.full_path) == real), None)
 
     def agent_of(self, view: sublime.View) -> str:
         """Who has written the changes that wait in a view's file; empty if nobody has, or several."""
@@ -220,7 +221,7 @@ class WrittenListings:
 def _row_at(listing: Listing, name: str) -> ChangeRow | None:
     """The row of a file by its absolute path; a link has its own, else it is its target."""
     own = os.path.join(real_path(os.path.dirname(name)), os.path.basename(name))
-    return listing.by_path.get(own) or listing.by_path.get(real_path(name))
+    return listing.row_at(own) or listing.row_at(real_path(name))
 
 
 def _old_paths(row: ChangeRow) -> tuple[str, ...]:
