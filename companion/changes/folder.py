@@ -163,9 +163,12 @@ class Folder:
             if self._parts:
                 self._parts.round.named, self._parts.round.at_work = working.named, working.since
             self._by_quiet = working.by_quiet
+            looked = self._looked_at
             try:
                 return function(*args, **kwargs)
             finally:
+                if looked != self._looked_at:
+                    self.scanned_at = time.monotonic()
                 for seen in self._taken():
                     loop.call_soon_threadsafe(self._owner.take, self, seen)
 
@@ -175,6 +178,11 @@ class Folder:
             if self._is_closed:  # git was ended
                 raise FolderClosedError from None
             raise
+
+    @property
+    def _looked_at(self) -> int:
+        """When the last scan began that has ended well, whoever has made it."""
+        return self._parts.round.scanned_at if self._parts else 0
 
     def _taken(self) -> list[Seen]:
         """What the scans of a call have found, for the owner: it comes before the caller goes on."""
@@ -727,24 +735,26 @@ class Folder:
             for path, points in found.items()
         }
 
-    def note(self, word: Told, name: str) -> Overwritten | None:
-        """Note what the editor has told of a file, on the worker thread: see `Saves.saved`."""
-        lost = None
-        if word.saved:
-            lost = self.saves.saved(name, word.encodings, word.saved)
-        else:
+    def note(self, words: Mapping[str, Told]) -> dict[str, Overwritten]:
+        """Note what the editor has told of files, on the worker thread: see `Saves.saved`."""
+        saved = {name: word for name, word in words.items() if not word.is_deleted}
+        lost = self.saves.saved(saved) if saved else {}
+        for name in words.keys() - saved.keys():
             self.saves.handled(name, is_renamed=False)
-        word.is_noted = True
+            words[name].is_noted = True
         self.refresh()
         return lost
 
     def _note_left(self) -> None:
         """Note what was told of files when the folder was let go, by those who were at work then."""
-        if self._place and (words := told.left_in(self._place.path)):
+        store = self.round.store.path
+        words: list[Told] = told.left_in(store)
+        if words:
             self.round.at_work = self._resumed
-            for word in words:
-                self.note(word, word.path)
-            told.leave(self._place.path, [])
+        while words:
+            self.note({word.path: word for word in reversed(words)})  # of each file the oldest
+            words = [word for word in words if not word.is_noted]
+            told.leave(store, words)
 
     def close(self, left: Left | None = None) -> None:
         """End the process that runs, and let another editor have the store, with what is left. Doesn't wait."""

@@ -31,7 +31,7 @@ NOTED = 10.0
 """Seconds that a decision waits for what the editor has told before: the disk that a file is on may hang."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _FileEvent:
     """Something that has happened to a file in the editor."""
 
@@ -40,6 +40,8 @@ class _FileEvent:
     note: _Note
     told: Told | None
     """What is kept of it for whoever opens the store next, if it can't be noted before the folder is let go."""
+    real: str = ""
+    """The real path, once it is found."""
 
 
 class WindowChanges:
@@ -327,7 +329,7 @@ class Roots:
 
     async def _note_event(self, path: str, event: _FileEvent) -> bool:
         """Note what was told of a file. Returns False if it can't be noted yet."""
-        real = await asyncio.to_thread(event.find, path)
+        event.real = real = await asyncio.to_thread(event.find, path)
         if not await self._is_started(real):
             return False
         async with self.holding(lambda: self.place_of(real)) as folder:
@@ -340,6 +342,13 @@ class Roots:
                 return False
         self.publish_all(folder)
         return True
+
+    def saves_in(self, folder: Folder) -> dict[str, Told]:
+        """What was told of saves in a folder and is not noted yet, by the files' paths in it: of each the oldest."""
+        first = [events[0] for events in self._told.values() if events]
+        found = [(each.real, each.told) for each in first if each.real and each.told]
+        saves = [(real, told) for real, told in found if not told.is_deleted and not told.is_noted]
+        return {relative(real, folder.root): told for real, told in saves if self.place_of(real) is folder}
 
     async def _is_started(self, path: str) -> bool:
         """Wait, not for long, if a folder that may have a file is being opened, or its first round begins."""

@@ -27,21 +27,20 @@ TOLD = "told.json"
 
 @dataclass(slots=True)
 class Told:
-    """The person has saved a file or, without `saved`, has deleted it or a folder in the side bar."""
+    """The person has saved a file, or has deleted it or a folder in the side bar."""
 
     path: str
     """As the editor has it; in the store the one below the root."""
-    saved: SavedText | None
+    saved: SavedText = field(default_factory=SavedText)
     encodings: Encodings = field(default_factory=Encodings)
+    is_deleted: bool = False
     is_noted: bool = field(default=False, init=False)
     """Whether a round has it, or a store for the next one."""
 
     def named(self, name: str, *, has_texts: bool) -> Told:
         """The same of a file by another name, perhaps without its texts."""
-        saved = self.saved
-        if saved and not has_texts:
-            saved = SavedText(since=saved.since, until=saved.until)
-        return Told(name, saved, self.encodings)
+        saved = self.saved if has_texts else SavedText(since=self.saved.since, until=self.saved.until)
+        return Told(name, saved, self.encodings, self.is_deleted)
 
 
 Excluding = Callable[[str, Sequence[str]], set[str]]
@@ -63,8 +62,8 @@ class Left:
         words = [each for each in self.told if not each.is_noted]
         # A disk that hangs must not keep whoever opens the store next.
         real = {
-            **RealPaths(real_path).known(each.path for each in words if each.saved),
-            **RealPaths(place_of).known(each.path for each in words if not each.saved),
+            **RealPaths(real_path).known(each.path for each in words if not each.is_deleted),
+            **RealPaths(place_of).known(each.path for each in words if each.is_deleted),
         }
         inner = [each for each in self.roots if is_inside(each, root)]
         found = [(each, real[each.path]) for each in words if each.path in real]
@@ -85,7 +84,8 @@ def left_in(store: str) -> list[Told]:
     """What was left in a store, the oldest first. Raises OSError."""
     try:
         with open(os.path.join(store, TOLD), encoding="utf-8") as file:
-            return made(list[Told], json.load(file))
+            found: list[Told] = made(list[Told], json.load(file))
+            return found
     except FileNotFoundError:
         return []
     except (ValueError, TypeError) as error:

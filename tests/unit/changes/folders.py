@@ -15,6 +15,7 @@ from companion.changes.change_screen import SavedText
 from companion.changes.checkpoints import Checkpoints
 from companion.changes.round import Round
 from companion.changes.saves import Overwritten, Saves
+from companion.changes.told import Told
 from companion.changes.undo import RoundUndo, Write
 from companion.review.disk import Encodings
 from companion.snapshots.files import WriteRefusedError
@@ -140,13 +141,17 @@ class Folder:
 
     def saved(self, path: str, since: int = 0, until: int = 0, *, loaded: str | None = None) -> Overwritten | None:
         """The word of a save comes. The tab was loaded from what the last scan has seen, or from another text."""
-        return self.saves.saved(path, Encodings(), SavedText(loaded, since=since, until=until))
+        return self.note(path, SavedText(loaded, since=since, until=until))
 
     def edit(self, path: str, loaded: str, text: str, *, found: bytes | None = None) -> Overwritten | None:
         """The person has a text of a file in a tab, and saves it with another one over what was `found` there."""
         saved = SavedText(loaded, text, found, since=time.time_ns())
         self.write(path, text)
-        return self.saves.saved(path, Encodings(), replace(saved, until=time.time_ns()))
+        return self.note(path, replace(saved, until=time.time_ns()))
+
+    def note(self, path: str, saved: SavedText, encodings: Encodings | None = None) -> Overwritten | None:
+        """The word of a save comes."""
+        return self.saves.saved({path: Told(path, saved, encodings or Encodings())}).get(path)
 
     def keys(self, path: str) -> list[str]:
         """The changes of a file."""

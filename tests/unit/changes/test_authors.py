@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from companion.changes.change_screen import SavedText
-from companion.review.disk import Encodings
 from companion.snapshots.files import WriteRefusedError
 
 from .folders import AGENT, Folder, edited
@@ -113,7 +112,7 @@ class Authors(RuleBasedStateMachine):
 
     def save(self, text: str, found: bytes | None) -> None:
         self.write(self.disk)
-        self.folder.saves.saved(self.name, Encodings(), SavedText(self.loaded_text, text, found))
+        self.folder.note(self.name, SavedText(self.loaded_text, text, found))
 
     @rule()
     def scan(self) -> None:

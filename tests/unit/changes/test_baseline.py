@@ -155,7 +155,7 @@ def test_what_an_agent_wrote_just_before_a_save_stays_its_own(folder: Folder, co
     agents = lines.replace("строка 3\n", "агент\n")
     folder.write("a.py", agents.encode(codec))
     folder.write("a.py", agents.replace("строка 20\n", "моё\n").encode(codec))
-    folder.saves.saved("a.py", Encodings(encoding), SavedText(agents))
+    folder.note("a.py", SavedText(agents), Encodings(encoding))
     [row] = folder.round.rows()
     assert (row.path, row.inserted, row.deleted, row.agents) == ("a.py", 1, 1, (AGENT,))
     assert folder.undo_all() == []

@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from companion.changes.change_screen import SavedText
+from companion.changes.saves import Overwritten, Saves
+from companion.changes.told import Told
 from companion.snapshots.entries import LARGE
 from companion.snapshots.files import blob_id
 from companion.snapshots.store_index import IndexListing, StoreIndex
 
-from .folders import AGENT, Folder, committed
+from .folders import AGENT, Folder, committed, tree
 from .work import LINES
 
 SECOND = 1_000_000_000
@@ -201,3 +206,51 @@ def test_a_save_of_a_large_file_is_the_persons(folder: Folder):
     folder.edit("large.txt", old, new := "a" * LARGE + "mine\n")
     assert folder.listed() == {}
     assert folder.round.objects.read([blob_id(new.encode())]) == {}
+
+
+NAMES = ("alone.py", "agents.py", ".gitignore", "old.py", "lossy.py", "later.py")
+
+
+def saved_at_once(folder: Folder) -> tuple[object, ...]:
+    """The person saves several files, beside some of which an agent has written: what is known after that."""
+    for name in NAMES:
+        folder.write(name, LINES)
+    folder.begin_copied()
+    before = time.time_ns() - SECOND
+    write_at(folder, "agents.py", AGENTS, before)
+    write_at(folder, "lossy.py", AGENTS, before)
+    (folder.path / "old.py").rename(folder.path / "new.py")
+    folder.scan()
+    since = time.time_ns()
+    saved = SavedText(LINES, MINE, since=since, until=since + SECOND)
+    words = {name: Told(name, saved) for name in (*NAMES, "made.py")}
+    words["agents.py"].saved = replace(saved, loaded=AGENTS, text=BOTH)
+    words["lossy.py"].saved = replace(saved, found=AGENTS.encode())
+    words["made.py"].saved = replace(saved, loaded=None)
+    for name, word in words.items():
+        write_at(folder, name, word.saved.text or "", since)
+    folder.scan()
+    write_at(folder, "later.py", MINE + "agent\n", since + 10 * SECOND)
+    lost = folder.saves.saved(words)
+    assert all(word.is_noted for word in words.values())
+    state = folder.round.state
+    saves = sorted(repr((each.path, each.before, each.after)) for each in state.saves)
+    return lost, folder.listed(), state.base, state.known, saves, folder.undo_all(), tree(folder.path)
+
+
+def test_saves_that_are_noted_together_do_what_each_does_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Most are of files that nobody else has written: those are followed at once."""
+    one_by_one: list[str] = []
+    follow = Saves._saved
+
+    def followed(saves: Saves, path: str, *rest: Any) -> Overwritten | None:
+        one_by_one.append(path)
+        return follow(saves, path, *rest)
+
+    monkeypatch.setattr(Saves, "_saved", followed)
+    for name in ("together", "apart"):
+        (tmp_path / name).mkdir()
+    together = saved_at_once(Folder(tmp_path / "together"))
+    assert {*NAMES, "made.py"} - {*one_by_one} == {"alone.py"}
+    monkeypatch.setattr(Saves, "_saved_alone", lambda *_: ())
+    assert saved_at_once(Folder(tmp_path / "apart")) == together

@@ -15,6 +15,7 @@ from companion.changes import folder as folder_module
 from companion.changes import scanning
 from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder
+from companion.changes.round import Round
 from companion.changes.saves import Saves
 from companion.changes.starting import RoundStarts
 from companion.ids import WindowId
@@ -487,3 +488,25 @@ async def test_nobody_is_told_how_to_be_asked_by_a_chat_whose_bar_names_its_mode
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
     await work.until(lambda: not work.known.turns and not work.known.turn_files)
     assert (work.editor.mentioned, work.known.unasking) == ([], set())
+
+
+async def test_files_that_are_saved_all_at_once_are_noted_with_few_looks(work: Work, monkeypatch: pytest.MonkeyPatch):
+    """Each look by itself would take a tenth of a second, and the rest would be an agent's for as long."""
+    monkeypatch.setattr("companion.changes.scanning.PAUSE", 60)
+    paths = [work.path / f"{number}.py" for number in range(40)]
+    for path in paths:
+        path.write_text(LINES)
+    await work.begun()
+    folder = work.known.folders[work.folders[0]]
+    folder.scanned_at = 0
+    looks: list[Round] = []
+    scan = Round.scan
+    monkeypatch.setattr(Round, "scan", lambda self, *rest, **named: looks.append(self) or scan(self, *rest, **named))
+    mine = LINES.replace("line 3\n", "mine\n")
+    for path in paths:
+        path.write_text(mine)
+        work.rounds.saved(str(path), SavedText(LINES, mine))
+    await work.rounds.roots.events_noted()
+    assert not work.rows
+    assert 1 <= len(looks) < 10
+    assert folder.scanned_at > 0
