@@ -749,8 +749,6 @@ class Folder:
         """Note what was told of files when the folder was let go, by those who were at work then."""
         store = self.round.store.path
         words: list[Told] = told.left_in(store)
-        if words:
-            self.round.at_work = self._resumed
         while words:
             self.note({word.path: word for word in reversed(words)})  # of each file the oldest
             words = [word for word in words if not word.is_noted]

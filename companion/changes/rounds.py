@@ -314,9 +314,9 @@ class Rounds:
     def saved(self, path: str, saved: SavedText | None = None, encodings: Encodings | None = None) -> None:
         """The person has saved a file."""
         told = Told(path, saved or SavedText(), encodings or Encodings())
-        self.roots.note_event(path, partial(self._note, told), told)
+        self.roots.note_event(path, partial(self._note_told, told), told)
 
-    async def _note(self, told: Told, folder: Folder, name: str) -> None:
+    async def _note_told(self, told: Told, folder: Folder, name: str) -> None:
         # What is told of other files as well is noted together: a look at the folder takes longer than all the rest.
         words = {name: told} if told.is_deleted else {**self.roots.saves_in(folder), name: told}
         for path, lost in (await folder.call(folder.note, words)).items():
@@ -328,7 +328,7 @@ class Rounds:
         self.naming_over()
         for path in paths:
             told = None if is_renamed else Told(path, is_deleted=True)
-            self.roots.note_event(path, partial(self._note, told) if told else self._renaming, told, is_link=True)
+            self.roots.note_event(path, partial(self._note_told, told) if told else self._renaming, told, is_link=True)
         if is_renamed:
             self._naming = paths, asyncio.get_running_loop().call_later(NAMING, self.naming_over)
 
