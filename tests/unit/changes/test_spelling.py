@@ -117,10 +117,10 @@ def test_the_store_of_an_inner_folder_is_found_whatever_the_case(tmp_path: Path,
     assert places.related(outer, str(tmp_path / "stores")) == [inner]
 
 
-@pytest.mark.parametrize(("on_disk", "found"), [("README.md", "README.md"), ("other.md", "readme.md")])
+@pytest.mark.parametrize(("on_disk", "found"), [("Names.py", "Names.py"), ("other.py", "names.py")])
 def test_a_file_is_known_by_the_spelling_of_its_disk_and_by_no_other_name_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: str, found: str
 ):
-    """On macOS, for `subl readme.md`; of a file with two hard links the system may tell the other one."""
+    """On macOS, for `subl names.py`; of a file with two hard links the system may tell the other one."""
     monkeypatch.setattr(places, "own_spelling", lambda path: os.path.join(os.path.dirname(path), on_disk))
-    assert places.real_path(str(tmp_path / "readme.md")) == os.path.join(os.path.realpath(tmp_path), found)
+    assert places.real_path(str(tmp_path / "names.py")) == os.path.join(os.path.realpath(tmp_path), found)
