@@ -419,6 +419,7 @@ class TestWritten(ChangesCase):
         self.put_caret(self.code, 38)
         self.code.run_command("qwen_companion_keep_change")
         yield from self.waits(code=("modified", 1))
+        yield 500  # what waits is told before the tab has the text
         adapter = loaded("sublime_text.package").adapter()
         adapter.unsaved.decide(self.code, "merge")
         yield lambda: "unseen" in text_of(self.code)

@@ -107,7 +107,8 @@ class UnsavedTexts:
     a load, a decision or a later look overtakes is done again.
 
     `elsewhere` reads files and merges. `encodings` tells how the editor decodes a file. `loaded` knows what tabs were
-    loaded from, and `reload` hears of a view that has what is on the disk now.
+    loaded from, and `reload` hears of a view that has what is on the disk now, be it
+    with the person's edits.
     """
 
     def __init__(
@@ -230,6 +231,7 @@ class UnsavedTexts:
         if merged != mine:
             buffers.edit(view, [buffers.smallest_edit(mine, merged)])
         self._loaded.based(view, theirs.text)
+        self._reload(view)
         self._decided[view.id()] = _digest(theirs.text), _Bases(written.bases.before, theirs.text)
         self._end(view)
         say(view.window(), MERGED)
