@@ -69,6 +69,40 @@ class TestSelectionsThatEndAtALine(CaretCase):
         yield lambda: self.cli.outcomes
         self.assertEqual([told["filePath"] for _, told in self.cli.outcomes], [str(self.file)])
 
+    def test_a_selection_of_two_files_decides_none(self) -> Steps:
+        """The second one was undone as a whole if its heading was the last line."""
+        yield from self.changed(
+            app=(mine := OLD.replace("line 3\n", "three\n")), b=(other := OLD.replace("line 7\n", "seven\n"))
+        )
+        yield self.has("▾ app.py", "three", "▾ b.py", "seven")
+        lines = self.lines()
+        first = next(at for at, each in enumerate(lines) if each == "three")
+        last = next(at for at, each in enumerate(lines) if each.startswith("▾ b.py"))
+        for end in (last + 1, last + 3):
+            self.tab.sel().clear()
+            self.tab.sel().add(sublime.Region(self.tab.text_point(first, 0), self.tab.text_point(end, 0)))
+            self.screen.messages.clear()
+            self.press("u")
+            self.assertTrue(self.screen.said("Select lines of one file."))
+        yield 300
+        self.assertEqual((self.text("app"), self.text("b")), (mine, other))
+
+    def test_a_second_key_does_not_answer_the_proposal_that_comes_next(self) -> Steps:
+        """It was in sight for a while, so it counts as seen; the key was held, or pressed twice."""
+        self.file.write_text(OLD)
+        (self.folder / "b.py").write_text(OLD)
+        first = yield from self.propose(f"{OLD}more\n")
+        second = yield from self.propose(OLD.replace("line 3\n", "three\n"), self.folder / "b.py")
+        yield from self.review()
+        yield self.has("▾ app.py", "more", "▾ b.py", "three")
+        yield lambda: first.attention.is_seen and second.attention.is_seen
+        self.go_to("more")
+        self.press("shift+escape")
+        yield lambda: len(self.cli.outcomes) == 1 and "▾ app.py" not in "".join(self.lines())
+        self.press("shift+escape")
+        yield 300
+        self.assertEqual([told["filePath"] for _, told in self.cli.outcomes], [str(self.file)])
+
 
 class TestViewsOfTheTab(CaretCase):
     """The person has cloned the Review, or split its view."""

@@ -175,7 +175,7 @@ class Answers:
     def accept(self, diff: DiffView, *, by_key: bool = False) -> None:
         """The person accepts what the commands before on the changes of the diff make of it."""
         if diff.text() is not None and self._may_answer(diff, by_key=by_key):
-            diff.actions.add(partial(self._accept, diff))
+            diff.actions.add(partial(self._accept, diff), of_text=True)
 
     def reject(self, diff: DiffView, *, by_key: bool = False) -> None:
         """The person rejects. A command of that name is meant, whether they have seen the diff or not."""

@@ -32,7 +32,8 @@ class ChangeActions:
     def __init__(self, diff: DiffView, tell: Callable[[Callable[[Reviews], object]], None]) -> None:
         self._diff = diff
         self._tell = tell
-        self._queue: deque[Callable[[], object]] = deque()
+        self._queue: deque[tuple[Callable[[], object], bool]] = deque()
+        """What waits, each with whether it is about the text that those before it make."""
         self._waiting: Callable[[], Target] | None = None
         self._carets: list[sublime.Region] = []
         self._tries = 0
@@ -44,15 +45,16 @@ class ChangeActions:
         """Whether a command waits, for its edits or for its turn."""
         return self._waiting is not None or bool(self._queue)
 
-    def add(self, command: Callable[[], object]) -> None:
-        """Run a command after the commands before."""
-        self._queue.append(command)
+    def add(self, command: Callable[[], object], *, of_text: bool = False) -> None:
+        """Run a command after the commands before, or with `of_text` only if those have done what they were for."""
+        self._queue.append((command, of_text))
         self.run()
 
     def run(self) -> None:
         """Run what waits, once the change to which the person has come is in front and no command waits for edits."""
         while self._queue and self._waiting is None and not self._diff.is_arriving:
-            self._queue.popleft()()
+            command, _ = self._queue.popleft()
+            command()
 
     def move(self, step: Literal[1, -1], beyond: Callable[[], object] | None = None) -> None:
         """Go to the next or the previous change, after the commands before.
@@ -96,8 +98,8 @@ class ChangeActions:
             make_edits(proposal, edits, moves_carets=list(proposal.sel()) == self._carets)
             self._done = action, proposal.change_count(), list(proposal.sel())
             self._tell(lambda reviews: reviews.texts.edited(self._diff.review.number))
-        else:  # what comes after it, such as an answer, was meant for another text
-            self._queue.clear()
+        else:  # an acceptance that comes after it was meant for another text
+            self._queue = deque(each for each in self._queue if not each[1])
             if edits:
                 say(self._diff.window, OVERTAKEN)
         self._waiting = None

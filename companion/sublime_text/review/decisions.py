@@ -180,7 +180,8 @@ class ReviewDecisions:
                 if not self._feed.is_current(key, row.version):
                     lacking.append(key)
                 elif not entry.is_sent:
-                    if any(each.what == "keep" for each in entry.sent):  # not done: all of the file is more than meant
+                    if entry.then and any(each.what != entry.then[2] for each in entry.sent):
+                        self._refused(entry.then[0])  # what is not done was not meant so
                         entry.then = None
                     entry.sent = []
                     self._send(key, entry)

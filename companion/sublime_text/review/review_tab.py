@@ -111,6 +111,7 @@ _COMMANDS = {
 }
 """What the last lines name, in their order, with the command and its arguments."""
 NO_CHANGE = "There is no change at the caret."
+ACROSS = "Select lines of one file."
 ANSWERED = "{} waits no longer."
 ONE_BY_ONE = "Accept or reject each proposal; the palette has Reject All Diffs."
 _FIRST = ("next", "keep", "undo", "open")
@@ -603,6 +604,12 @@ class ReviewTab:
         return self._blocks[at], row - self._rows[at]
 
     @property
+    def _is_across(self) -> bool:
+        """Whether more is selected than is of one file, or of one heading: nobody knows what is meant."""
+        rows = [rows_in(self.view, region) for region in self.view.sel()]
+        return any(self._at_row(first) != self._at_row(last) for first, last in rows)
+
+    @property
     def proposal(self) -> DiffView | None:
         """The proposal at the caret."""
         file = self.here()[0].file
@@ -632,6 +639,9 @@ class ReviewTab:
     def decide(self, what: Decision, *, is_file: bool = False) -> None:
         """Keep or undo what is at the caret: a change, or the selected lines of it, or all under a heading."""
         block, line = self.here()
+        if self._is_across:
+            self._say(ACROSS)
+            return
         if block.file is None:
             self._decide_group(block, what)
             return
@@ -755,7 +765,9 @@ class ReviewTab:
             self._say(ANSWERED.format("This proposal"))
             return
         # The second of waiting is for what has come by itself: the person has gone to it here.
-        if not diff.attention.is_seen and self._has_just_come:
+        if self._is_across:
+            self._say(ACROSS)
+        elif self._has_just_come:
             self._say(JUST_APPEARED.format(flat(diff.review.name, LONGEST_NAME)))
         elif what == "reject":
             self._diffs.answers.reject(diff)

@@ -177,6 +177,8 @@ class ReviewTabs:
     def _adopt(self, view: sublime.View, feed: ReviewFeed) -> ReviewTab:
         if before := self._tabs.get((feed.window.id(), feed.kind)):
             before.close()  # its tab goes on as soon as it has the focus
+            if before.feed is not feed:
+                self._leaving.append(before.feed)
         tab = ReviewTab(view, feed, self._diffs, self._focus)
         self._tabs[feed.window.id(), feed.kind] = tab
         self._draw(feed.window, feed.kind)
@@ -185,7 +187,8 @@ class ReviewTabs:
     def _draw(self, window: sublime.Window, kind: Kind) -> None:
         self._due.discard((window.id(), kind))
         for feed in self._leaving[:]:
-            feed.look()
+            if feed.window.is_valid():
+                feed.look()
             if not (feed.decisions.is_under_way and feed.window.is_valid()):
                 self._leaving.remove(feed)
                 if (feed.window.id(), feed.kind) not in self._tabs:
