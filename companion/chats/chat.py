@@ -33,7 +33,7 @@ from .chat_screen import ChatScreen
 from .chosen import Chosen
 from .connection import ChatConnection
 from .inherited import Inherited, Returned, plain
-from .outbox import Outbox, UncertainError
+from .outbox import Outbox
 from .permissions import Approvals
 from .prompt import ChatFolder, Draft
 from .transcript.render import Render
@@ -289,6 +289,7 @@ class Chat:
         `agent` is the agent to start, which the person has allowed; None for the daemon. `chosen` is what the editor
         has kept of `connection.chosen`.
         """
+        self._end_turn()  # it belongs to the folder and the agent until now
         is_same = _name(agent) == self._agent_name
         self.connector.agent, self._agent_name = agent, _name(agent)
         if is_same and (not self.connector.folder or folder == self.connector.folder):
@@ -523,7 +524,7 @@ class Chat:
 
     def _give_back_all(self, unsent: Iterable[Returned], why: str) -> None:
         for draft, may_have_arrived in unsent:
-            self.give_back(draft, str(UncertainError()) if may_have_arrived else why)
+            self.give_back(draft, ON_ITS_WAY if may_have_arrived else why)
 
     def give_back(self, draft: Draft, why: str) -> None:
         """Put a draft back into the prompt, and say why."""
@@ -543,6 +544,7 @@ FOLDER_LIMIT = 5.0
 """Seconds to look at a folder of the window that an agent is to get."""
 REACH_LIMIT = 10.0
 """Seconds that a question to the daemon waits for the connection."""
+ON_ITS_WAY = "This was on its way when the chat ended: check whether it has arrived before you send it again."
 BUSY = "A turn runs: wait until it ends, or cancel it first."
 
 
