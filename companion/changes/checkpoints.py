@@ -12,6 +12,7 @@ from .lines import Weave
 from .notes import named_lines
 from .round import Round, Seen, Since
 from .rows import DOUBTFUL, is_text
+from .saves import ANOTHER
 from .state import Checkpoint, FileState, KnownLines
 from .undo import RoundUndo, Write
 
@@ -101,7 +102,7 @@ class Checkpoints:
         known = (
             each.known[path].agents for each in self._round.state.decided if each.at > point.at and path in each.known
         )
-        return next(filter(None, known), self._round.state.of(path).agents or (point.agent,))
+        return next(filter(None, known), self._round.state.of(path).agents or (point.agent or ANOTHER,))
 
     def begin_of(self, turn: str) -> Checkpoint | None:
         """The checkpoint at which a turn began."""

@@ -118,7 +118,9 @@ class Decisions:
 
         async def undo(folder: Folder, choose: Choice, left: Sequence[str]) -> None:
             wanted = await folder.call(folder.chosen, choose) if self._roots.is_in_turn(folder) else ()
-            if not await self._puts_off(window, folder, dict.fromkeys(wanted, ())):
+            if await self._puts_off(window, folder, dict.fromkeys(wanted, ())):
+                self._say_left(window, "Not undone", left, "")
+            else:
                 await self._undo_files(window, folder, choose, undone, left)
 
         async def undo_each() -> None:
@@ -385,15 +387,18 @@ class Decisions:
 
         `action` gets a folder, what chooses its files, and then has a sentence for each of them that isn't chosen.
         """
-        listed, sees, command = {row.full_path: row for row in rows}, self._roots.sees(window), _command_of(rows)
+        sees, command = self._roots.sees(window), _command_of(rows)
+
+        def is_in(folder: Folder, row: ChangeRow) -> bool:
+            return self._roots.place_of(row.full_path, row.root) is folder
 
         async def decide(folder: Folder) -> None:
-            left: list[str] = []
+            listed, left = {row.full_path: row for row in rows if is_in(folder, row)}, list[str]()
             work = action(folder, folder.as_listed(listed, folder.below(sees), left), left)
             await self._done(window, folder, work, outcome, listed, command)
 
         await self._roots.events_noted()
-        if not await self._roots.in_each(window, decide, [row.full_path for row in rows]):
+        if not await self._roots.in_each(window, decide, lambda folder: any(is_in(folder, row) for row in rows)):
             self._roots.editor.messenger.mention(NOTHING, window)
 
     async def _decide_in(

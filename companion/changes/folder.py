@@ -30,7 +30,7 @@ from .checkpoints import Checkpoints
 from .hunks import Hunks, located
 from .journal import Intent, Journal
 from .moving import Moved
-from .places import is_in, relative
+from .places import relative
 from .round import Round, Seen
 from .rows import ChangeRow, is_as_listed
 from .saves import Overwritten, Saves
@@ -478,8 +478,6 @@ class Folder:
             chosen: list[Difference] = []
             for full, row in rows.items():
                 each, path = waiting.get(full), relative(full, self.root)
-                if not is_in(full, [self.root]):
-                    continue
                 if each is None:
                     left.append(f"nothing of {path} waits for a review")
                 elif not all(map(sees, each.paths)):

@@ -19,7 +19,8 @@ from .state import Chosen, Lines
 
 MAX_COMPARED = 5 * 1024 * 1024
 """Bytes. A larger file is kept or undone as a whole."""
-_OF_SAME = re.compile(r"-(\d+)-(\d+)\Z")
+_PARTS = 6
+"""Of a key: its two places, its lines and their number, which of its equals it is, and how many there are."""
 _ENDING = re.compile(r"\r\n|\r|\n")
 _MARKS = ("\N{ZERO WIDTH NO-BREAK SPACE}", codecs.BOM_UTF8.decode("latin-1"))
 _ONLY_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -99,16 +100,17 @@ def differences(old: Sequence[str], new: Sequence[str]) -> list[Change]:
 
 
 def by_key(found: Sequence[Hunk], key: str) -> tuple[Hunk, int] | None:
-    """The change with this key, or the one with its lines that something above has moved; None if nobody knows.
+    """The change with this key, wherever others have moved it; None if nobody knows which it is.
 
-    If there are more or fewer changes with these lines than when the key was made, nobody knows which of them is meant.
-    Also returns by how many lines of the file it has moved since its key was made.
+    That is so if there are more or fewer changes with these lines than when the key was made. Also returns by how many
+    lines of the file it has moved since.
     """
     same = [each for each in found if _lines_of(each.key) == _lines_of(key)]
-    meant = next((each for each in same if _place_in(each.key) == _place_in(key)), None)
-    if meant is None and (of_same := _OF_SAME.search(key)) and len(same) == int(of_same[2]):
-        meant = same[int(of_same[1])]
-    return (meant, meant.change.new_start - int(key.split("-")[1])) if meant else None
+    parts = key.split("-")
+    if not same or len(parts) != _PARTS or len(same) != int(parts[-1]):
+        return None
+    meant = same[int(parts[-2])]
+    return meant, meant.change.new_start - int(parts[1])
 
 
 def located(found: Sequence[Hunk], chosen: Chosen) -> tuple[int, Lines] | None:
@@ -191,10 +193,6 @@ def keys_of(found: Sequence[tuple[Change, Sequence[str], Sequence[str]]]) -> lis
         made.append(f"{key}-{seen[lines]}-{count[lines]}")
         seen[lines] += 1
     return made
-
-
-def _place_in(key: str) -> Sequence[str]:
-    return key.split("-")[:2]
 
 
 def _lines_of(key: str) -> Sequence[str]:

@@ -16,14 +16,13 @@ import stat
 import subprocess
 import sys
 import time
-import unicodedata
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..platforms import folders, programs
 from ..platforms.files import close_to_others, is_mine, lock, make_private_folders
 from ..platforms.reasons import reason_of
-from ..platforms.spelling import own_spelling
+from ..platforms.spelling import real_path
 from ..snapshots.git import program
 from ..snapshots.project import repository
 
@@ -60,17 +59,6 @@ def _folded(path: str) -> str:
 def relative(path: str, root: str) -> str:
     """A path below a folder, with slashes. Its names are spelled as they are there."""
     return path[len(root.rstrip(os.sep)) + 1 :].replace(os.sep, "/")
-
-
-def real_path(path: str) -> str:
-    """The path without links, spelled as its disk has it: what is known of files is found by their names there.
-
-    The file need not be there. It blocks.
-    """
-    found = os.path.realpath(path)
-    own = own_spelling(found)
-    is_same = unicodedata.normalize("NFC", own).casefold() == unicodedata.normalize("NFC", found).casefold()
-    return own if is_same else found  # a file may have other names, too
 
 
 def place_of(path: str) -> str:

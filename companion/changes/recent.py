@@ -27,6 +27,8 @@ class Sighting:
     """Who had changed it."""
     written: int
     """When it was written, in nanoseconds of Unix time."""
+    who: tuple[str, ...] = ()
+    """Who may have written it then."""
     named: str = ""
     """The agent that has said that it writes the file."""
     at: float = field(default_factory=time.monotonic)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,10 +14,11 @@ from typing import Any, TypeVar
 
 from ..exclusion import Sharing
 from ..ids import WindowId
+from ..platforms.spelling import real_path
 from ..review.reviews import Reviews
 from .change_screen import ChangeScreen, Listing, Work
-from .folder import Folder, Working
-from .places import is_in, is_inside, place_of, real_path, relative
+from .folder import Folder, FolderClosedError, Working
+from .places import is_in, is_inside, place_of, relative
 from .round import Seen
 from .rows import ChangeRow
 from .told import Excluding, Left, Told
@@ -94,12 +96,17 @@ class WindowChanges:
         """The CLIs that are connected and the agents whose turns run."""
         return tuple(self.came)
 
-    def scanned(self) -> None:
-        """What was written until now is known: whoever is connected no longer, and in no turn, has gone."""
-        there = {*self.clis, *self.turns.values()}
+    @property
+    def gone(self) -> set[str]:
+        """Those who are connected no longer, and in no turn, of whom a scan is still to see what they have written."""
+        return self.came.keys() - {*self.clis, *self.turns.values()}
+
+    def scanned(self, gone: AbstractSet[str]) -> None:
+        """What these have written, who had gone before a scan, is known."""
+        left = self.gone & gone
         if self.beginning.locked():
-            self.left |= {name: since for name, since in self.came.items() if name not in there}
-        self.came = {name: since for name, since in self.came.items() if name in there}
+            self.left |= {name: since for name, since in self.came.items() if name in left}
+        self.came = {name: since for name, since in self.came.items() if name not in left}
 
 
 class Roots:
@@ -246,8 +253,10 @@ class Roots:
 
     def place_of(self, path: str, root: str = "") -> Folder | None:
         """The folder with a baseline that a file is in, by its real path: the one at this root if that has it."""
+        if given := self.folder(root):
+            return given
         found = [folder for root, folder in self.folders.items() if is_inside(path, root)]
-        folder = self.folder(root) or max(found, key=lambda folder: len(folder.root), default=None)
+        folder = max(found, key=lambda folder: len(folder.root), default=None)
         return folder if folder and folder.has_round else None
 
     @asynccontextmanager
@@ -269,24 +278,20 @@ class Roots:
                     return
 
     async def in_each(
-        self, window: WindowId, do: Callable[[Folder], Awaitable[T]], paths: Sequence[str] | None = None
+        self,
+        window: WindowId,
+        do: Callable[[Folder], Awaitable[T]],
+        is_meant: Callable[[Folder], object] = lambda _: True,
     ) -> list[T]:
-        """Do something in each folder of a window that has a baseline, one after the other, and show what is left.
-
-        With `paths`, which are absolute, only in those in which one of them is.
-        """
+        """Do something in each folder of a window that has a baseline, one after the other, and show what is left."""
         results: list[T] = []
         done: set[str] = set()
 
-        def next_folder() -> Folder | None:
-            for folder in self.opened(window):
-                is_meant = paths is None or any(is_in(path, [folder.root]) for path in paths)
-                if folder.root not in done and is_meant:
-                    return folder
-            return None
+        def left() -> Iterator[Folder]:
+            return (folder for folder in self.opened(window) if folder.root not in done and is_meant(folder))
 
         while True:
-            async with self.holding(next_folder) as folder:
+            async with self.holding(lambda: next(left(), None)) as folder:
                 if folder is None:
                     return results
                 done.add(folder.root)
@@ -320,7 +325,10 @@ class Roots:
             is_over = True
             try:
                 is_over = await self._note_event(path, events[0])
-            finally:  # whatever it has raised, nobody tries it again
+            except FolderClosedError:
+                is_over = events[0].told is None or events[0].told.is_noted
+                raise
+            finally:  # whatever else it has raised, nobody tries it again
                 if is_over:
                     del events[0]
             if not is_over:

@@ -245,8 +245,8 @@ class Round:
             )
             known = self.state.of(each.path)
             before_it = each.before, in_base.get(each.path), known.lines, known.agents
-            self.recent.add(each.path, Sighting(*before_it, at, agent, scanned.at))
-            who = [agent] if agent else [name for name, since in came.items() if since <= max(scanned_at, at)]
+            who = (agent,) if agent else self._writers(came, each.path, max(scanned_at, at))
+            self.recent.add(each.path, Sighting(*before_it, at, who, agent, scanned.at))
             source = None if each.path in renamed else sources.get(each.path, each.before)
             self.written(each.path, source, each.after, who, at, is_named=bool(agent))
             if each.after == in_base.get(each.path) and not self.state.of(each.path).origin:
@@ -268,6 +268,12 @@ class Round:
         with contextlib.suppress(OSError):  # the next scan tries it again
             self.prune()
         return seen
+
+    def _writers(self, came: Mapping[str, int], path: str, at: int) -> tuple[str, ...]:
+        """Those who may have changed a file at a time, or later than its own time says, as a moved or deleted one."""
+        if any(since > at for since in came.values()):
+            at = max(at, self.store.changed_at(path))
+        return tuple(name for name, since in came.items() if since <= at)
 
     def note_empty(self, folders: Collection[str]) -> None:
         """These folders have no file in them, and no undo of what an agent writes there removes them."""

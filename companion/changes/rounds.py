@@ -93,10 +93,11 @@ class Rounds:
 
     async def _leave(self, window: WindowId) -> None:
         """Somebody is at work no longer: what they have written until now is theirs, and nothing later."""
+        gone = self.roots.window(window).gone
         try:
             await self._scans.scan(window)
         finally:
-            self.roots.window(window).scanned()
+            self.roots.window(window).scanned(gone)
         await self._scans.scan(window)
 
     async def begun(self, window: WindowId) -> bool:
@@ -118,7 +119,8 @@ class Rounds:
         """
         known = self.roots.entered(window)
         known.turns[chat, turn] = agent
-        known.came.setdefault(agent, sent - CLOCK if sent else time.time_ns())
+        since = sent - CLOCK if sent else time.time_ns()
+        known.came[agent] = min(since, known.came.get(agent, since))
         self._note(window, turn, self._begin_turn(window, chat, turn, words, sent))
 
     def _note(self, window: WindowId, turn: str, noting: Coroutine[Any, Any, object]) -> None:
@@ -159,12 +161,13 @@ class Rounds:
         if beginning:  # both may be known at once
             await asyncio.wait({beginning})
         known = self.roots.window(window)
+        gone = known.gone | {agent}
         try:
             try:
                 await self._scans.scan(window)
             finally:  # whatever the scan has met, nobody is at work any more
                 known.turns.pop((chat, turn), None)
-                known.scanned()
+                known.scanned(gone)
                 self._scans.turn_over(agent)
             files = 0
             for folder in self.roots.opened(window):
@@ -322,6 +325,8 @@ class Rounds:
         for path, lost in (await folder.call(folder.note, words)).items():
             if folder.windows:
                 await folder.tell_overwritten(min(folder.windows), path, lost)
+        if not told.is_noted:
+            raise OSError(f"the save of {name} could not be noted")
 
     def handled(self, paths: Sequence[str], *, is_renamed: bool) -> None:
         """The person has deleted files or folders in the side bar, or begins to type another name for one."""

@@ -6,6 +6,7 @@ Everything here blocks and runs on the folder's worker thread, as the round does
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,6 +23,8 @@ from .round import Round, Seen
 from .rows import is_text
 from .state import FileState, Operation, RoundState
 from .told import Told
+
+logger = logging.getLogger(__name__)
 
 ANOTHER = "another program"
 
@@ -58,7 +61,8 @@ class Saves:
     def saved(self, words: Mapping[str, Told]) -> dict[str, Overwritten]:
         """The person has saved files. Returns what somebody had written in those where that was overwritten.
 
-        One scan is made for all of them: until the word of each is noted, somebody else has written it.
+        One scan is made for all of them: until the word of each is noted, somebody else has written it. A word that
+        can't be noted isn't, and the others are.
         """
         scans = {path: len(self._recent.of(path)) for path in words}
         self._round.scan(own=[*words])
@@ -66,10 +70,16 @@ class Saves:
         self._saved_alone(words, seen)
         found: dict[str, Overwritten] = {}
         for path, word in words.items():
-            if not word.is_noted:
-                if lost := self._saved(path, seen[path], word.encodings, word.saved):
-                    found[path] = lost
-                word.is_noted = True
+            if word.is_noted:
+                continue
+            try:
+                lost = self._saved(path, seen[path], word.encodings, word.saved)
+            except OSError as error:
+                logger.warning("The save of %s can't be noted yet: %s", path, error)
+                continue
+            word.is_noted = True
+            if lost:
+                found[path] = lost
         return found
 
     def _seen(self, path: str, saved: SavedText, scans: int) -> list[Sighting]:
@@ -136,7 +146,7 @@ class Saves:
         after = self._entry_of(saved.text, [now, loaded], encodings) or (later[0].before if later else now)
         # First what somebody has written since the last scan, then that it is gone from the tab's text.
         if last != found:
-            self._round.written(path, last, found, self._round.at_work)
+            self._round.written(path, last, found, seen[0].who if seen else (*self._round.at_work,))
         names = self._state.of(path).agents or (ANOTHER,)
         lost = self._overwritten(names, loaded, found, after)
         if lost is None and found:  # the person has taken it over into their text
@@ -146,7 +156,7 @@ class Saves:
         self._round.follow(path, loaded, after)
         self._round.saved_at[path] = max(saved.since, saved.until)
         if after != now:
-            self._written_since(path, after, now, next((each.named for each in seen if each.named), ""))
+            self._written_since(path, after, now, seen)
         if self._objects.entry(self._state.base, path) == now:
             self._state.know(path, agents=(), lines=None)
         self._round.save()
@@ -180,13 +190,14 @@ class Saves:
             self._round.scan()
             self._round.renaming = ""
 
-    def _written_since(self, path: str, after: Entry | None, now: Entry | None, agent: str) -> None:
+    def _written_since(self, path: str, after: Entry | None, now: Entry | None, seen: Sequence[Sighting]) -> None:
         """Somebody has written the file after a save, before its word has come."""
-        at = self._round.store.written_at(path)
-        known = self._state.of(path)
+        at, known = self._round.store.written_at(path), self._state.of(path)
+        agent = next((each.named for each in seen if each.named), "")
+        who = (agent,) if agent else seen[-1].who if seen else (*self._round.at_work,)
         base = self._objects.entry(self._state.base, path)
-        self._recent.add(path, Sighting(after, base, known.lines, known.agents, at, agent))
-        self._round.written(path, after, now, [agent] if agent else self._round.at_work, at, is_named=bool(agent))
+        self._recent.add(path, Sighting(after, base, known.lines, known.agents, at, who, agent))
+        self._round.written(path, after, now, who, at, is_named=bool(agent))
 
     def _overwritten(
         self, agents: tuple[str, ...], loaded: Entry | None, found: Entry | None, after: Entry | None

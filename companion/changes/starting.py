@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ..ids import WindowId
 from ..platforms.reasons import reason_of
+from ..platforms.spelling import real_path
 from ..snapshots.project import repository
 from ..snapshots.store import TooLargeError
 from . import places
@@ -87,7 +88,10 @@ class RoundStarts:
                 return
             await self._open_nested(window, folder)
             if not waits:
-                self._roots.release(folder)  # only what waits is taken up
+                async with folder.lock:
+                    at_work = any(self._roots.window(each).at_work for each in folder.windows)
+                    if not folder.waits and not at_work:  # only what waits is taken up
+                        self._roots.release(folder)
                 return
         else:
             await self._open_nested(window, folder)
@@ -149,9 +153,9 @@ class RoundStarts:
 
     async def _find_left(self, folder: Folder) -> None:
         """What waited in another root of the tree when the editor ended waits in this one."""
-        if not folder.windows:
-            return
         for root in await asyncio.to_thread(places.related, folder.root, self._roots.stores):
+            if not folder.windows:
+                return
             source = Folder(root, self._roots.editor, self._roots, self._roots.stores)
             try:
                 await self._open(min(folder.windows), source)
@@ -227,8 +231,8 @@ class RoundStarts:
 
     async def _open(self, window: WindowId, folder: Folder) -> None:
         """Take the folder's store, and finish what was interrupted there."""
-        said = await folder.call(folder.open)
         async with folder.lock:
+            said = await folder.call(folder.open)
             interrupted = await folder.go_on()
         for sentence in filter(None, (said, interrupted)):
             self._roots.editor.messenger.say(sentence, window)
@@ -243,4 +247,4 @@ class RoundStarts:
 
 
 def _real(folders: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(map(places.real_path, folders)))
+    return list(dict.fromkeys(map(real_path, folders)))

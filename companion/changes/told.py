@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 
 from ..platforms.files import write_private
 from ..platforms.real_paths import RealPaths
+from ..platforms.spelling import real_path
 from ..review.disk import Encodings
 from .change_screen import SavedText
-from .places import is_in, is_inside, place_of, real_path, relative
+from .places import is_in, is_inside, place_of, relative
 from .state import made, plain
 
 logger = logging.getLogger(__name__)

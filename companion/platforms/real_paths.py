@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from .spelling import real_path
+
 LIMIT = 1.0
 """Seconds that a question waits for disks at most. A folder whose disk hangs is not asked about a second time."""
 FRESH = 1.0
@@ -17,7 +19,7 @@ MOST = 4096
 
 def resolved(path: str) -> str:
     """The path without links, in the spelling of the file system. Reads links from the disk."""
-    return os.path.normcase(os.path.realpath(path))
+    return os.path.normcase(real_path(path))
 
 
 class RealPaths:

@@ -36,6 +36,17 @@ def own_spelling(path: str) -> str:
     return os.fsdecode(found.partition(b"\0")[0]) or path
 
 
+def real_path(path: str) -> str:
+    """The path without links, spelled as its disk has it: what is known of files is found by their names there.
+
+    The file need not be there. It blocks.
+    """
+    found = os.path.realpath(path)
+    own = own_spelling(found)
+    is_same = unicodedata.normalize("NFC", own).casefold() == unicodedata.normalize("NFC", found).casefold()
+    return own if is_same else found  # a file may have other names, too
+
+
 def path_key(path: str) -> str:
     """A text that is the same for the spellings of a path that are one on every disk of this system. It doesn't block.
 

@@ -412,8 +412,8 @@ class TestReview(ReviewCase):
             began: Future[None] = Future()
 
             async def begin(name: str = name, began: Future[None] = began) -> None:
-                running.changes.roots.window(self.window.id()).turns[7, name] = "Agent"
-                await running.changes._begin_turn(self.window.id(), ("Agent",), "Agent", name, f"Prompt {name}", 0)
+                running.changes.turn_began(self.window.id(), 7, "Agent", name, f"Prompt {name}", 0)
+                await running.changes._noting[self.window.id(), name]
                 began.set_result(None)
 
             loaded("sublime_text.package").adapter().thread.post(lambda it, begin=begin: it._background(begin()))

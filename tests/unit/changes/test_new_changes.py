@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from companion.changes.notes import MAX_NOTES, limited
+from companion.snapshots.files import WriteRefusedError
 from companion.snapshots.merging import merge
 
 from .folders import AGENT, Folder, committed, git
@@ -228,3 +229,33 @@ def test_lines_of_a_created_file_that_are_undone_are_told(folder: Folder):
     assert folder.undoing.notes(["new.py"], key, (1, 1), writes) == {"new.py": ["new.py, line 2: “two” was undone"]}
     writes = folder.undoing.plan_change("new.py", key)
     assert folder.undoing.notes(["new.py"], key, None, writes) == {"new.py": ["new.py: the new file was deleted again"]}
+
+
+def test_one_of_several_equal_changes_is_meant_wherever_a_save_has_moved_it(folder: Folder):
+    """It was the one that stood by then where the meant one had been."""
+    block = ["def f():\n", "    foo()\n", "\n"]
+    folder.write("a.py", "".join(block * 3))
+    folder.begin_copied()
+    folder.write("a.py", agents := "".join(block * 3).replace("foo", "bar"))
+    folder.scan()
+    second = folder.keys("a.py")[1]
+    folder.edit("a.py", agents, moved := "def mine():\n    pass\n\n" + agents)
+    assert len(folder.keys("a.py")) == 3
+    folder.undo("a.py", second)
+    lines = moved.splitlines(keepends=True)
+    lines[7] = "    foo()\n"
+    assert folder.read("a.py").decode() == "".join(lines)
+
+
+def test_nobody_knows_which_of_several_equal_changes_is_meant_once_there_are_fewer(folder: Folder):
+    """A second click on the first one decided the other."""
+    folder.write("a.py", "same\n1\n2\n3\nsame\n")
+    folder.begin_copied()
+    folder.write("a.py", "new\n1\n2\n3\nnew\n")
+    folder.scan()
+    first, second = folder.keys("a.py")
+    folder.undo("a.py", first)
+    for key in (first, second):
+        with pytest.raises(WriteRefusedError, match="has changed since"):
+            folder.undo("a.py", key)
+    assert folder.read("a.py") == b"same\n1\n2\n3\nnew\n"

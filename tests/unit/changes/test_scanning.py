@@ -217,8 +217,7 @@ async def test_what_an_agent_writes_at_once_after_its_first_prompt_is_listed_as_
     work.rounds.connected(WINDOW)
     await work.until(lambda: work.known.folders and work.known.folders[str(work.path)].has_round)
     (work.path / "outside.py").write_text("before\n")
-    long_ago = time.time() - 5
-    os.utime(work.path / "outside.py", (long_ago, long_ago))
+    await asyncio.sleep(0.1)  # a prompt counts from a moment before it was sent: clocks differ
     sent = time.time_ns()
     (work.path / "a.py").write_text("agent\n")
     work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", sent)
@@ -228,6 +227,22 @@ async def test_what_an_agent_writes_at_once_after_its_first_prompt_is_listed_as_
     texts = await work.rounds.turn_texts(WINDOW, "turn-1")
     assert texts is not None
     assert [os.path.basename(path) for path, _, _ in texts] == ["a.py"]
+
+
+async def test_what_an_agent_moves_or_deletes_at_once_after_its_first_prompt_is_its_own(work: Work):
+    """A moved file has the time of its text still, and a deleted one has none."""
+    for name in ("moved.py", "gone.py", "mine.py"):
+        (work.path / name).write_text("".join(f"{name} {line}\n" for line in range(20)))
+    work.rounds.connected(WINDOW)
+    await work.until(lambda: work.known.folders and work.known.folders[str(work.path)].has_round)
+    folder = work.known.folders[str(work.path)]
+    async with folder.lock:
+        await asyncio.sleep(0.1)
+        work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", time.time_ns())
+        (work.path / "moved.py").rename(work.path / "new.py")
+        (work.path / "gone.py").unlink()
+    await work.until(lambda: set(work.rows) == {"new.py", "gone.py"})
+    assert {row.agents for row in work.rows.values()} == {("Agent",)}
 
 
 async def test_a_folder_that_is_let_go_does_not_end_the_watch_of_the_others(work: Work, tmp_path: Path):

@@ -116,3 +116,21 @@ async def test_what_is_written_while_an_outer_folder_gets_its_baseline_is_said(
         inside.folders[:] = work.folders
         inside.rounds.opened(WINDOW)
         await inside.until(lambda: any("so not listed: a.py" in said for said, _ in inside.editor.said))
+
+
+@pytest.mark.parametrize("what", ["keep", "undo"])
+async def test_a_file_of_a_repository_below_is_decided_there_alone(work: Work, what: str):
+    """The outer folder has no row of it, and nothing is said of that."""
+    inner = work.path / "lib"
+    inner.mkdir()
+    (inner / "b.py").write_text(LINES)
+    committed(inner)
+    await work.begun()
+    (inner / "b.py").write_text(AGENTS)
+    await work.until(lambda: set(work.rows) == {"b.py"})
+    task = (work.decisions.keep_files if what == "keep" else work.decisions.undo_files)(WINDOW, work.rows_of(WINDOW))
+    assert task
+    await task
+    await work.until(lambda: not work.rows)
+    assert (inner / "b.py").read_text() == (AGENTS if what == "keep" else LINES)
+    assert work.editor.mentioned == []
