@@ -339,7 +339,8 @@ class Chat:
         """The view is closed."""
         self.give_back_unsent()
         self._end()
-        self._end_turn()
+        if self.connector.agent:  # a daemon's turn goes on, and what it writes is to be listed
+            self._end_turn()
         self.connector.end_inherited()
         self._is_open = False
 
