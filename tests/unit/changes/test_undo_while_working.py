@@ -286,7 +286,8 @@ async def test_a_file_that_an_agent_renames_in_the_turn_goes_as_well(work: Work,
     await written(work)
     for step in ("rename", "undo") if is_renamed_first else ("undo", "rename"):
         if step == "rename":
-            (work.path / "a.py").rename(work.path / "b.py")
+            async with work.known.folders[work.folders[0]].lock:  # else one scan may find it in both places
+                (work.path / "a.py").rename(work.path / "b.py")
             await work.until(lambda: "b.py" in work.rows)
         else:
             row = next(row for path, row in work.rows.items() if path != "new.py")
