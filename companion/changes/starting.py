@@ -45,9 +45,11 @@ class RoundStarts:
             known = await self._arrange(window)
             if known is None:
                 return False
-            for root in [root for root in self._roots.outermost() if root in known.folders]:
-                await self._begin_root(window, root, anew=anew)
-            known.left.clear()
+            try:
+                for root in [root for root in self._roots.outermost() if root in known.folders]:
+                    await self._begin_root(window, root, anew=anew)
+            finally:  # what begins later is none of theirs
+                known.left.clear()
             if anew:
                 known.done.clear()
         for folder in list(known.folders.values()):

@@ -262,7 +262,7 @@ class ReviewFeed:
     def _proposal(self, key: FileKey, diff: DiffView) -> ListedFile:
         review = diff.review
         state = "edited" if diff.is_edited else "seen" if diff.attention.is_seen else "not seen yet"
-        version = proposal_version(diff)
+        version = _proposal_version(diff)
         count = diff.counts or Count(1, changes=1)
         path = self._shown(review.file_path)
         reason = reason_line(review.reason)
@@ -312,7 +312,7 @@ class ReviewFeed:
         return f"{self._shown(diff.review.file_path)}{lines} · {diff.review.outcome or 'closed'} · {diff.agent}"
 
 
-def proposal_version(diff: DiffView) -> str:
+def _proposal_version(diff: DiffView) -> str:
     """Identifies both texts of a proposal as they are now."""
     edition = f"{diff.proposal.id()} {diff.proposal.change_count()}" if diff.is_open else "no tab"
     return f"{edition} {diff.review.seen} {diff.review.unmarked}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +21,8 @@ from .work import LINES, WINDOW, Work
 AGENTS = LINES.replace("line 3\n", "agent\n")
 
 
-async def test_what_waits_in_a_repository_below_a_folder_in_which_nothing_waits_is_there(work: Work):
+async def repository_below(work: Work) -> Path:
+    """A repository in which a file waits, in a folder in which nothing does."""
     inner = work.path / "lib"
     inner.mkdir()
     (inner / "b.py").write_text(LINES)
@@ -28,6 +30,11 @@ async def test_what_waits_in_a_repository_below_a_folder_in_which_nothing_waits_
     await work.begun()
     (inner / "b.py").write_text(AGENTS)
     await work.until(lambda: set(work.rows) == {"b.py"})
+    return inner
+
+
+async def test_what_waits_in_a_repository_below_a_folder_in_which_nothing_waits_is_there(work: Work):
+    await repository_below(work)
     work.rounds.close()
     async with Work(work.stores, work.folders) as again:
         again.rounds.opened(WINDOW)
@@ -121,13 +128,7 @@ async def test_what_is_written_while_an_outer_folder_gets_its_baseline_is_said(
 @pytest.mark.parametrize("what", ["keep", "undo"])
 async def test_a_file_of_a_repository_below_is_decided_there_alone(work: Work, what: str):
     """The outer folder has no row of it, and nothing is said of that."""
-    inner = work.path / "lib"
-    inner.mkdir()
-    (inner / "b.py").write_text(LINES)
-    committed(inner)
-    await work.begun()
-    (inner / "b.py").write_text(AGENTS)
-    await work.until(lambda: set(work.rows) == {"b.py"})
+    inner = await repository_below(work)
     task = (work.decisions.keep_files if what == "keep" else work.decisions.undo_files)(WINDOW, work.rows_of(WINDOW))
     assert task
     await task
