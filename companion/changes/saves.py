@@ -66,7 +66,7 @@ class Saves:
         """
         scans = {path: len(self._recent.of(path)) for path in words}
         self._round.scan(own=[*words])
-        seen = {path: self._seen(path, word.saved, scans[path]) for path, word in words.items()}
+        seen = {path: self._seen(path, word.saved, word.encodings, scans[path]) for path, word in words.items()}
         self._saved_alone(words, seen)
         found: dict[str, Overwritten] = {}
         for path, word in words.items():
@@ -82,13 +82,20 @@ class Saves:
                 found[path] = lost
         return found
 
-    def _seen(self, path: str, saved: SavedText, scans: int) -> list[Sighting]:
+    def _seen(self, path: str, saved: SavedText, encodings: Encodings, scans: int) -> list[Sighting]:
         """The sightings of a save, and of what came later. There were so many before it was looked at."""
-        return [
+        found = [
             each
             for at, each in enumerate(self._recent.of(path))
             if (each.written >= saved.since - CLOCK if saved.since and each.written else at >= scans)
         ]
+        # Between two ticks of the clock nobody knows which was first, but the tab was loaded from what came before.
+        early = [at for at, each in enumerate(found) if each.written and each.written < saved.since]
+        if not early or saved.loaded in (None, saved.text):
+            return found
+        after = [*(each.before for each in found[1:]), self._objects.entry(self._state.now, path)]
+        loaded = [at for at in early if (made := after[at]) and self._text(made, encodings) == saved.loaded]
+        return found[loaded[-1] + 1 :] if loaded else found
 
     def _saved_alone(self, words: Mapping[str, Told], seen: Mapping[str, Sequence[Sighting]]) -> None:
         """Note those saves together of files of which nothing has waited, and which nobody else has written since.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from companion.changes.change_screen import SavedText
 from companion.changes.hunks import MAX_COMPARED
 from companion.changes.lines import Weave
+from companion.changes.recent import CLOCK
 from companion.changes.state import Operation
 from companion.review.disk import Encodings
 from companion.snapshots.entries import LARGE
@@ -145,7 +147,11 @@ AGENTS_FORMS = {
 
 
 @pytest.mark.parametrize("form", AGENTS_FORMS)
-def test_what_the_person_has_saved_stays_in_a_file_that_an_agent_had_made_no_text(folder: Folder, form: str):
+@pytest.mark.parametrize("tick", [CLOCK, 10**10])
+def test_what_the_person_has_saved_stays_in_a_file_that_an_agent_had_made_no_text(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, form: str, tick: int
+):
+    monkeypatch.setattr("companion.changes.saves.CLOCK", tick)
     loaded, data = AGENTS_FORMS[form]
     folder.write("a.py", data)
     folder.scan()
@@ -172,6 +178,7 @@ def test_an_edit_of_a_file_that_can_not_be_compared_is_known_after_an_agent_writ
     folder.round.begin()
     folder.write("a.txt", theirs := f"{begun}agent\n")
     folder.scan()
+    time.sleep(CLOCK / 1e9)  # it is too large to tell by its text whether the agent has written it before the save
     folder.edit("a.txt", theirs, f"{theirs}mine\n")
     folder.round.saved_at.clear()
     folder.write("a.txt", again := f"{theirs}mine\nagain\n")
@@ -575,7 +582,12 @@ def test_a_save_in_a_file_that_an_agent_has_but_renamed_leaves_the_rename(tmp_pa
     assert folder.read("a.py").decode() == f"{LINES}mine\n"
 
 
-def test_a_line_of_both_in_a_renamed_file_stays_if_another_one_is_at_its_old_path(folder: Folder):
+@pytest.mark.parametrize("tick", [CLOCK, 10**10])
+def test_a_line_of_both_in_a_renamed_file_stays_if_another_one_is_at_its_old_path(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, tick: int
+):
+    """Also if an agent has written a file just before the tab was loaded that the person saves."""
+    monkeypatch.setattr("companion.changes.saves.CLOCK", tick)
     (folder.path / "a.py").rename(folder.path / "b.py")
     folder.scan()
     folder.edit("b.py", AGENTS, AGENTS.replace("agent\n", "agent, mine\n"))
