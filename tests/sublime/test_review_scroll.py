@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 from unittest import TestCase
 from unittest.mock import patch
@@ -67,7 +68,8 @@ class TestTogether(TestCase):
         self.delays: list[int] = []
         self.module = loaded("sublime_text.review.side_by_side")
         later = lambda _, delay=0: self.delays.append(delay)  # noqa: E731
-        self.enterContext(patch.object(self.module.sublime, "set_timeout", later))
+        editor = SimpleNamespace(**{**vars(self.module.sublime), "set_timeout": later})  # others' timers go on
+        self.enterContext(patch.object(self.module, "sublime", editor))
         self.enterContext(patch.object(self.module, "is_visible", lambda _: True))
 
     def begin(self, *, lags: bool) -> None:

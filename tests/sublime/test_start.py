@@ -77,7 +77,8 @@ class TestStarting(CompanionCase):
         """Under load it said “doesn't answer” in the moment between the start and the answer."""
         module, said = loaded("sublime_text.answers"), list[str]()
         is_starting, is_over = True, False
-        with patch.object(module.sublime, "set_timeout") as timer:
+        with patch.object(module, "sublime") as editor:
+            timer = editor.set_timeout
             module.expect(
                 lambda: is_over,
                 lambda: is_starting,
