@@ -26,8 +26,8 @@ from .editor import Editor
 from .exclusion import Sharing
 from .handover import Inheritance
 from .ids import ChatId, ViewId, WindowId
+from .platforms.local_sockets import no_port
 from .platforms.open_folders import OPEN_FOLDERS
-from .platforms.reasons import no_port
 from .provenance import report
 from .provenance.proposals import CliProposal
 from .provenance.transcripts import KINDS, Reader

@@ -24,8 +24,8 @@ from .executor import Executor
 from .ids import WindowId
 from .libraries import failures, guard
 from .libraries.guard import LibraryError
+from .platforms.local_sockets import no_port
 from .platforms.open_folders import OPEN_FOLDERS
-from .platforms.reasons import no_port
 from .server.endpoint import Endpoint
 from .server.window_screen import ServedWindow
 from .settings import Settings

@@ -23,7 +23,7 @@ import psutil
 from ..clis.discovery import is_pid, prepare_folder, write_file
 from ..clis.families import DiscoveryFolder, temporary_folder
 from ..platforms import jobs
-from ..platforms.processes import user_id
+from ..platforms.files import user_id
 from ..small_files import read_own
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import ParamSpec, Protocol, TypeVar
 
 from ..ids import WindowId
-from ..platforms.reasons import reason_of
+from ..platforms.files import reason_of
 from ..review.changes import counted
 from ..review.disk import Encodings, decoded
 from ..review.document import NOTHING, Body, body_of

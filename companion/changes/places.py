@@ -19,10 +19,9 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ..platforms import folders, programs
-from ..platforms.files import close_to_others, is_mine, lock, make_private_folders
-from ..platforms.reasons import reason_of
-from ..platforms.spelling import real_path
+from ..platforms import programs
+from ..platforms.files import close_to_others, is_mine, lock, make_private_folders, reason_of
+from ..platforms.paths import real_path, user_cache
 from ..snapshots.git import program
 from ..snapshots.project import repository
 
@@ -70,7 +69,7 @@ def place_of(path: str) -> str:
 def stores(environment: Mapping[str, str] = os.environ) -> str:
     """The folder of all stores, in the user's cache folder."""
     name = "Snapshots" if sys.platform in {"win32", "darwin"} else "snapshots"
-    return os.path.join(folders.cache(environment), name)
+    return os.path.join(user_cache(environment), name)
 
 
 def refusal(root: str) -> str | None:

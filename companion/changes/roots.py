@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from ..exclusion import Sharing
 from ..ids import WindowId
-from ..platforms.spelling import real_path
+from ..platforms.paths import real_path
 from ..review.reviews import Reviews
 from .change_screen import ChangeScreen, Listing, Work
 from .folder import Folder, FolderClosedError, Working

@@ -8,8 +8,8 @@ import os
 from collections.abc import Sequence
 
 from ..ids import WindowId
-from ..platforms.reasons import reason_of
-from ..platforms.spelling import real_path
+from ..platforms.files import reason_of
+from ..platforms.paths import real_path
 from ..snapshots.project import repository
 from ..snapshots.store import TooLargeError
 from . import places

@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..platforms.files import write_private
-from ..platforms.real_paths import RealPaths
-from ..platforms.spelling import real_path
+from ..platforms.paths import RealPaths, real_path
 from ..review.disk import Encodings
 from .change_screen import SavedText
 from .places import is_in, is_inside, place_of, relative

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from ..platforms import files
-from ..platforms.reasons import reason_of
+from ..platforms.files import reason_of
 from ..small_files import read_own, remove_if
 from .families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, DoorAddress
 

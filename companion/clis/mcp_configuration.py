@@ -14,8 +14,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..platforms import folders
 from ..platforms.files import make_private_folders, write_private
+from ..platforms.paths import user_data
 from ..visible import visible
 
 SERVER = "sublime-text"
@@ -51,7 +51,7 @@ CLIENTS = (
 
 def bridge_file() -> str:
     """Where the script is kept: the path stays, so that what was copied stays right."""
-    return os.path.join(folders.data(), BRIDGE)
+    return os.path.join(user_data(), BRIDGE)
 
 
 def install(script: bytes) -> str:
@@ -68,7 +68,7 @@ def install_for(key: str, script: bytes, node: str) -> str:
     Returns the file's path. Raises OSError. May block.
     """
     client = next(each for each in CLIENTS if each.key == key)
-    path = os.path.join(folders.data(), f"mcp_{key}.json")
+    path = os.path.join(user_data(), f"mcp_{key}.json")
     write_private(path, configuration(client, install(script), node=node).encode())
     return path
 

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeVar
 
 import psutil
 
-from ..platforms.inputs import terminal_readers
-from ..platforms.processes import foreground, group_and_session, user_id
+from ..platforms.files import user_id
+from ..platforms.processes import foreground, group_and_session, terminal_readers
 from .families import FAMILIES, CliFamily
 
 T = TypeVar("T")

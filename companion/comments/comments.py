@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from ..platforms.spelling import path_key
+from ..platforms.paths import path_key
 from .comment import Comment, Side
 
 Line = tuple[str, Side, int]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ..platforms.files import make_private_folder, rename, write_private
-from ..platforms.spelling import path_key
+from ..platforms.paths import path_key
 from ..small_files import read_own
 from .comment import Comment
 

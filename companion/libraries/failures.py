@@ -11,7 +11,7 @@ from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any, cast
 
-from ..platforms.reasons import SCARCE
+from ..platforms.local_sockets import SCARCE
 from .bounds import BOUNDS
 from .guard import COPY, SDK, LibraryError, Trouble, untried
 from .installed import canonical, installed

@@ -27,8 +27,6 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
 from ..visible import visible_name
-from .processes import user_id
-from .reasons import reason_of
 
 T = TypeVar("T")
 
@@ -526,6 +524,12 @@ def shown(path: str) -> str:
     return visible_name(path if len(path) <= _SHOWN else f"{path[: _SHOWN - 1]}…")
 
 
+def reason_of(error: BaseException) -> str:
+    """The words without the number and the path, such as "not a directory"."""
+    words = getattr(error, "strerror", None) or str(error)
+    return words[:1].lower() + words[1:] if words[1:2].islower() else words
+
+
 def rename(source: str, target: str) -> None:
     """Give a file the name of another, which it replaces; patient with a program that has that open. Raises OSError."""
     _patiently(lambda: os.replace(source, target))
@@ -578,6 +582,11 @@ def lock(descriptor: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def user_id() -> int | None:
+    """The number of this user; None on Windows, which has none."""
+    return None if sys.platform == "win32" else os.getuid()
 
 
 def is_mine(found: os.stat_result) -> bool:

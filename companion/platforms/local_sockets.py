@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import stat
@@ -15,6 +16,17 @@ LONGEST = 100
 """Bytes of a path. macOS takes 103, Linux 107."""
 NEW = 60.0
 """Seconds for which nobody removes a socket at which nobody listens: its owner may be about to."""
+SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+"""What the machine lacks at the moment: file descriptors or memory."""
+
+
+def no_port(error: BaseException) -> str:
+    """Why nothing listens, and the one thing that helps: what the system says of it decides which."""
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) in SCARCE:
+        return f"{files.reason_of(error) or 'there is no memory left'}. Close some tabs or programs."
+    return (
+        f"{files.reason_of(error)}. Let Sublime Text listen on 127.0.0.1: a firewall or a sandbox keeps it from that."
+    )
 
 
 def listen(name: str) -> socket.socket:

@@ -8,7 +8,7 @@ import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from .real_paths import RealPaths
+from .paths import RealPaths
 
 MOST_LINKS = 40
 """Links in one path, as Linux counts them."""

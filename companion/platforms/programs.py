@@ -8,6 +8,7 @@ it could read as code.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
@@ -38,6 +39,10 @@ _HARMLESS_PATH = re.compile(r'[^"%!\x00-\x1f]+')
 
 _PAGES = (("xdg-open",), ("gio", "open"), ("x-www-browser",), ("firefox",), ("chromium",), ("google-chrome",))
 """What opens a page in the person's browser, where the system has no call for that."""
+
+
+_UNQUARANTINE_LIMIT = 120.0
+"""Seconds."""
 
 
 class BatchFileError(OSError):
@@ -192,6 +197,16 @@ def open_page(address: str, environment: Mapping[str, str]) -> bool:
             threading.Thread(target=process.wait, name="qwen-companion-browser", daemon=True).start()
             return True
     return False
+
+
+def unquarantine(folder: str) -> None:
+    """Take macOS' mark on what was downloaded off all files of a folder, which would not start without a word.
+
+    The person has said yes to what was downloaded. Nothing is done on other systems, and where there is no mark.
+    """
+    if sys.platform == "darwin":
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            run(["/usr/bin/xattr", "-dr", "com.apple.quarantine", folder], os.environ, _UNQUARANTINE_LIMIT)
 
 
 def interpreter(environment: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from ..platforms import folders
+from ..platforms import paths
 from ..platforms.files import make_private_folders, rename
 from ..visible import at_most
 from .entries import ArchiveSource, PackageSource, RegistryEntry, Runner
@@ -97,7 +97,7 @@ def system(name: str = sys.platform, machine: str = "") -> str:
 
 def agents_folder() -> str:
     """The folder of what is installed: one for each agent, in it one for each version."""
-    return os.path.join(folders.data(), "agents")
+    return os.path.join(paths.user_data(), "agents")
 
 
 @dataclass(frozen=True, slots=True)

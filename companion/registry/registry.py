@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
 from ..ids import WindowId
-from ..platforms import folders, programs, quarantine
+from ..platforms import paths, programs
 from ..platforms.files import is_busy, is_mine, make_private_folders, write_private
 from .archives import unpack
 from .entries import (
@@ -177,7 +177,7 @@ class AgentRegistry:
         return await asyncio.to_thread(self._look, copy, await self._environment(), anew)
 
     def _look(self, copy: bytes, environment: Mapping[str, str], anew: bool) -> AgentListing:
-        kept = os.path.join(folders.cache(), _KEPT)
+        kept = os.path.join(paths.user_cache(), _KEPT)
         entries, at = _kept(kept)
         why = ""
         if anew or not entries or not 0 <= time.time() - at < DAY:
@@ -255,7 +255,7 @@ class AgentRegistry:
                 found = fetch(source.url, ARCHIVE_LIMIT, ARCHIVE_SECONDS, file, progress)
             check(source.sha256, found)
             unpack(archive, temporary, source.program)
-            quarantine.release(temporary)
+            programs.unquarantine(temporary)
             put_in_place(temporary, wanted.folder)
         finally:
             remove(temporary)

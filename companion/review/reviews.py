@@ -16,7 +16,7 @@ from typing import Any
 
 from ..clis import families
 from ..ids import ReviewId, WindowId
-from ..platforms.reasons import reason_of
+from ..platforms.files import reason_of
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings
 from .disk import DiskFile, has_bytes, read_file, stamp

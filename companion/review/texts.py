@@ -9,7 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..ids import ReviewId, WindowId
-from ..platforms.reasons import reason_of
+from ..platforms.files import reason_of
 from ..settings import Settings
 from .changes import TextEdit, in_one
 from .disk import read_file

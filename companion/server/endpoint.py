@@ -20,8 +20,8 @@ from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryNa
 from ..handover import Inheritance
 from ..ids import WindowId
 from ..platforms import local_sockets
-from ..platforms.reasons import reason_of
-from ..platforms.spelling import own_spelling
+from ..platforms.files import reason_of
+from ..platforms.paths import own_spelling
 from .listener import is_at, listen, listens
 from .window_screen import ServedWindow
 

@@ -17,7 +17,7 @@ from ..comments.comment import MAX_NOTES, Comment, kept_lines
 from ..exclusion import Sharing, is_encodable, shortened
 from ..ids import WindowId
 from ..platforms.files import FileRefusedError, read
-from ..platforms.spelling import path_key
+from ..platforms.paths import path_key
 from ..problems.diagnostic import SEVERITIES, Diagnostic
 from ..problems.quiet import LONGEST, settled
 from ..problems.shown import ShownProblems

@@ -31,7 +31,7 @@ from typing import Any, Literal, cast, get_args
 import sublime
 
 from ..platforms.files import make_private_folder, write_private
-from ..platforms.spelling import path_key
+from ..platforms.paths import path_key
 from ..small_files import read_own
 
 logger = logging.getLogger(__name__)

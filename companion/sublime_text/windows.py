@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ..exclusion import Sharing
-from ..platforms.real_paths import RealPaths
-from ..platforms.spelling import path_key
+from ..platforms.paths import RealPaths, path_key
 from ..review.disk import Encodings
 from .own_views import SIDES, VIEWS
 

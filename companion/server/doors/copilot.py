@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from starlette.responses import PlainTextResponse, Response
 
 from ...handover import OpenConnection
-from ...platforms.reasons import reason_of
+from ...platforms.files import reason_of
 from ..endpoint import Endpoint
 from ..http.app import App
 from ..http.connections import HttpServer

@@ -10,7 +10,7 @@ import sublime
 
 from ...agents import DAEMON_AGENT
 from ...chats.transcript.plain import flat, spelled
-from ...platforms.spelling import path_key
+from ...platforms.paths import path_key
 from ...variables import named_variables
 from ...visible import at_most
 

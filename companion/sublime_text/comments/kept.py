@@ -13,7 +13,7 @@ import sublime
 
 from ...comments.comments import Comments
 from ...comments.store import CommentStore
-from ...platforms.spelling import path_key
+from ...platforms.paths import path_key
 from ..own_views import VIEWS
 
 if TYPE_CHECKING:

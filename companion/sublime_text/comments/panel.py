@@ -14,7 +14,7 @@ import sublime
 from ...comments.comment import MAX_NOTES, Comment, kept_lines
 from ...comments.comments import Line
 from ...comments.message import words
-from ...platforms.spelling import path_key
+from ...platforms.paths import path_key
 from ..chat.text import prompt_start
 from ..own_views import VIEWS
 from ..windows import is_chat, is_visible

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import sublime
 
 from ...comments.comment import Comment, CommentedLines, Side, kept_lines
-from ...platforms.spelling import path_key
+from ...platforms.paths import path_key
 from ..minihtml import safe
 from ..style import COLOURS
 from ..windows import is_code

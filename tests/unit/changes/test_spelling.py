@@ -11,7 +11,7 @@ import pytest
 from companion.changes import places
 from companion.changes.change_screen import Listing, SavedText
 from companion.changes.rows import ChangeRow
-from companion.platforms import spelling
+from companion.platforms import paths
 
 from .folders import committed
 from .work import AGENT, CHAT, LINES, WINDOW, Work
@@ -123,5 +123,5 @@ def test_a_file_is_known_by_the_spelling_of_its_disk_and_by_no_other_name_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_disk: str, found: str
 ):
     """On macOS, for `subl names.py`; of a file with two hard links the system may tell the other one."""
-    monkeypatch.setattr(spelling, "own_spelling", lambda path: os.path.join(os.path.dirname(path), on_disk))
-    assert spelling.real_path(str(tmp_path / "names.py")) == os.path.join(os.path.realpath(tmp_path), found)
+    monkeypatch.setattr(paths, "own_spelling", lambda path: os.path.join(os.path.dirname(path), on_disk))
+    assert paths.real_path(str(tmp_path / "names.py")) == os.path.join(os.path.realpath(tmp_path), found)

@@ -247,7 +247,7 @@ def test_what_is_kept_comes_back_the_same_for_this_user_only(tmp_path: Path):
 def spellings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """Two spellings of one folder, on a system where they are one."""
     system, root, other = request.param
-    monkeypatch.setattr("companion.platforms.spelling.sys", SimpleNamespace(platform=system))
+    monkeypatch.setattr("companion.platforms.paths.sys", SimpleNamespace(platform=system))
     return root, other
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from companion.platforms import open_folders, programs, real_paths
+from companion.platforms import open_folders, paths, programs
 from companion.platforms.open_folders import OPEN_FOLDERS
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the programs are shell scripts, with paths of POSIX")
@@ -198,7 +198,7 @@ def test_a_folder_whose_disk_hangs_holds_nobody_up(tmp_path: Path, project: Path
         return realpath(path, **options)
 
     monkeypatch.setattr(os.path, "realpath", hanging)
-    monkeypatch.setattr(real_paths, "LIMIT", 0.1)
+    monkeypatch.setattr(paths, "LIMIT", 0.1)
     OPEN_FOLDERS.set(2, ["/share/project"])
     try:
         assert programs.find("qwen", {"PATH": f"/share/project/bin:{project}"}) is None

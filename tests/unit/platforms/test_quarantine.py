@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from companion.platforms import folders, quarantine
+from companion.platforms import paths, programs
 
 
 def test_the_mark_is_taken_off_on_macos_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -18,24 +18,24 @@ def test_the_mark_is_taken_off_on_macos_alone(tmp_path: Path, monkeypatch: pytes
         ran.append(words)
         raise subprocess.TimeoutExpired(words, 1)
 
-    monkeypatch.setattr(quarantine, "run", run)
-    monkeypatch.setattr(quarantine.sys, "platform", "linux")
-    quarantine.release(str(tmp_path))
+    monkeypatch.setattr(programs, "run", run)
+    monkeypatch.setattr(programs.sys, "platform", "linux")
+    programs.unquarantine(str(tmp_path))
     assert ran == []
-    monkeypatch.setattr(quarantine.sys, "platform", "darwin")
-    quarantine.release(str(tmp_path))
+    monkeypatch.setattr(programs.sys, "platform", "darwin")
+    programs.unquarantine(str(tmp_path))
     assert ran == [["/usr/bin/xattr", "-dr", "com.apple.quarantine", str(tmp_path)]]
 
 
 def test_a_relative_folder_in_a_variable_is_ignored(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(folders.sys, "platform", "linux")
-    monkeypatch.setattr(folders, "_NAME", "qwen-companion")
-    assert folders.cache({"XDG_CACHE_HOME": "/c"}) == "/c/qwen-companion"
-    assert folders.data({"XDG_DATA_HOME": "/d"}) == "/d/qwen-companion"
+    monkeypatch.setattr(paths.sys, "platform", "linux")
+    monkeypatch.setattr(paths, "_NAME", "qwen-companion")
+    assert paths.user_cache({"XDG_CACHE_HOME": "/c"}) == "/c/qwen-companion"
+    assert paths.user_data({"XDG_DATA_HOME": "/d"}) == "/d/qwen-companion"
     for variables in ({}, {"XDG_CACHE_HOME": "c", "XDG_DATA_HOME": "d"}):
-        assert folders.cache(variables).endswith("/.cache/qwen-companion")
-        assert folders.data(variables).endswith("/.local/share/qwen-companion")
-    monkeypatch.setattr(folders.sys, "platform", "darwin")
-    assert folders.data({}).endswith("/Library/Application Support/qwen-companion")
-    monkeypatch.setattr(folders.sys, "platform", "win32")
-    assert folders.cache({"LOCALAPPDATA": "/l"}) == folders.data({"LOCALAPPDATA": "/l"}) == "/l/qwen-companion"
+        assert paths.user_cache(variables).endswith("/.cache/qwen-companion")
+        assert paths.user_data(variables).endswith("/.local/share/qwen-companion")
+    monkeypatch.setattr(paths.sys, "platform", "darwin")
+    assert paths.user_data({}).endswith("/Library/Application Support/qwen-companion")
+    monkeypatch.setattr(paths.sys, "platform", "win32")
+    assert paths.user_cache({"LOCALAPPDATA": "/l"}) == paths.user_data({"LOCALAPPDATA": "/l"}) == "/l/qwen-companion"

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.platforms import real_paths
-from companion.platforms.real_paths import RealPaths, resolved
+from companion.platforms.paths import RealPaths, resolved
 
 from ..conftest import until
 
@@ -57,7 +56,7 @@ def test_a_link_that_has_moved_is_followed_at_once_if_that_matters(tmp_path: Pat
 
 
 def test_an_answer_counts_for_a_while(disk: Disk, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(real_paths, "FRESH", 3600.0)
+    monkeypatch.setattr("companion.platforms.paths.FRESH", 3600.0)
     paths = RealPaths(disk.resolve)
     for _ in range(5):
         assert paths.of(["/a"]) == {"/a": "/real/a"}
@@ -67,12 +66,12 @@ def test_an_answer_counts_for_a_while(disk: Disk, monkeypatch: pytest.MonkeyPatc
 def test_a_path_on_a_disk_that_hangs_stays_as_it_is_and_holds_nobody_up_twice(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(real_paths, "LIMIT", 0.1)
+    monkeypatch.setattr("companion.platforms.paths.LIMIT", 0.1)
     paths = RealPaths(disk.resolve)
     assert paths.of(["/share/x/../a"], is_exact=True) == {
         "/share/x/../a": os.path.normcase(os.path.normpath("/share/a"))
     }
-    monkeypatch.setattr(real_paths, "LIMIT", 600.0)
+    monkeypatch.setattr("companion.platforms.paths.LIMIT", 600.0)
     began = time.monotonic()
     for _ in range(100):
         assert paths.of(["/share/x/../a", "/b"], is_exact=True)["/b"] == "/real/b"
@@ -82,12 +81,12 @@ def test_a_path_on_a_disk_that_hangs_stays_as_it_is_and_holds_nobody_up_twice(
 
 def test_one_question_finds_every_folder_that_hangs_and_all_that_answer(disk: Disk, monkeypatch: pytest.MonkeyPatch):
     """A window may have tabs in twenty folders of a share: the editor does not stop once for each of them."""
-    monkeypatch.setattr(real_paths, "LIMIT", 0.1)
+    monkeypatch.setattr("companion.platforms.paths.LIMIT", 0.1)
     paths = RealPaths(disk.resolve)
     hung = [f"/share/{number}/a" for number in range(20)]
     paths.of([*hung, "/b", "/share/0/b"])
     until(lambda: {*hung, "/b"} <= set(disk.looks))
-    monkeypatch.setattr(real_paths, "LIMIT", 600.0)
+    monkeypatch.setattr("companion.platforms.paths.LIMIT", 600.0)
     began = time.monotonic()
     assert paths.of([*hung, "/b"], is_exact=True)["/b"] == "/real/b"
     assert time.monotonic() - began < 250
@@ -95,25 +94,25 @@ def test_one_question_finds_every_folder_that_hangs_and_all_that_answer(disk: Di
 
 
 def test_what_a_disk_says_late_is_not_taken_for_what_is_there_now(disk: Disk, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(real_paths, "LIMIT", 0.1)
+    monkeypatch.setattr("companion.platforms.paths.LIMIT", 0.1)
     paths = RealPaths(disk.resolve)
     paths.of(["/share/a"])
     until(lambda: disk.looks)
     asked = time.monotonic()
     disk.answers.set()
     until(lambda: not paths._hanging)
-    monkeypatch.setattr(real_paths, "LIMIT", 600.0)
-    monkeypatch.setattr(real_paths, "FRESH", time.monotonic() - asked)
+    monkeypatch.setattr("companion.platforms.paths.LIMIT", 600.0)
+    monkeypatch.setattr("companion.platforms.paths.FRESH", time.monotonic() - asked)
     assert paths.of(["/share/a"]) == {"/share/a": "/real/share/a"}
     assert disk.looks == ["/share/a", "/share/a"]
 
 
 def test_a_disk_that_answers_again_is_asked_again(disk: Disk, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(real_paths, "LIMIT", 0.1)
+    monkeypatch.setattr("companion.platforms.paths.LIMIT", 0.1)
     paths = RealPaths(disk.resolve)
     paths.of(["/share/a"])
     disk.answers.set()
-    monkeypatch.setattr(real_paths, "LIMIT", 600.0)
+    monkeypatch.setattr("companion.platforms.paths.LIMIT", 600.0)
     until(lambda: paths.of(["/share/a"], is_exact=True) == {"/share/a": "/real/share/a"})
     assert paths.of(["/share/b"], is_exact=True) == {"/share/b": "/real/share/b"}
 
@@ -123,8 +122,8 @@ def test_a_path_is_what_it_was_while_its_disk_hangs(disk: Disk, monkeypatch: pyt
     paths = RealPaths(disk.resolve)
     assert paths.of(["/share/a"]) == {"/share/a": "/real/share/a"}
     disk.answers.clear()
-    monkeypatch.setattr(real_paths, "LIMIT", 0.1)
-    monkeypatch.setattr(real_paths, "FRESH", 0.0)
+    monkeypatch.setattr("companion.platforms.paths.LIMIT", 0.1)
+    monkeypatch.setattr("companion.platforms.paths.FRESH", 0.0)
     assert paths.of(["/share/a"]) == {"/share/a": "/real/share/a"}
 
 
@@ -133,7 +132,7 @@ def test_a_link_that_may_have_moved_is_not_followed_where_that_matters(disk: Dis
     paths = RealPaths(disk.resolve)
     paths.of(["/share/a"])
     disk.answers.clear()
-    monkeypatch.setattr(real_paths, "LIMIT", 0.1)
+    monkeypatch.setattr("companion.platforms.paths.LIMIT", 0.1)
     assert paths.of(["/share/a"], is_exact=True) == {"/share/a": os.path.normcase(os.path.normpath("/share/a"))}
 
 
@@ -142,9 +141,9 @@ def test_what_a_path_leads_to_is_not_known_while_its_disk_hangs(disk: Disk, monk
     paths = RealPaths(disk.resolve)
     assert paths.known(["/share/a", "/b"]) == {"/share/a": "/real/share/a", "/b": "/real/b"}
     disk.answers.clear()
-    monkeypatch.setattr(real_paths, "LIMIT", 0.1)
+    monkeypatch.setattr("companion.platforms.paths.LIMIT", 0.1)
     paths.of(["/share/a"], is_exact=True)
-    monkeypatch.setattr(real_paths, "LIMIT", 600.0)
+    monkeypatch.setattr("companion.platforms.paths.LIMIT", 600.0)
     assert paths.known(["/share/a", "/b"]) == {"/b": "/real/b"}
 
 

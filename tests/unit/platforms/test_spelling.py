@@ -12,8 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from companion.ids import WindowId
-from companion.platforms import spelling
-from companion.platforms.spelling import own_spelling
+from companion.platforms.paths import own_spelling
 from companion.server.endpoint import Endpoint
 from companion.server.window_screen import ServedWindow
 
@@ -37,7 +36,7 @@ def macos(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
     paths: dict[str, str] = {}
     monkeypatch.setattr(os, "open", opened)
     monkeypatch.setitem(sys.modules, "fcntl", SimpleNamespace(fcntl=fcntl))
-    monkeypatch.setattr(spelling, "sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr("companion.platforms.paths.sys", SimpleNamespace(platform="darwin"))
     return lambda path, on_disk: paths.update({path: on_disk})
 
 

@@ -16,8 +16,8 @@ def place(tmp_path: Path) -> Iterator[Place]:
     serving = Serving()
     data, cache = str(tmp_path / "data"), str(tmp_path / "cache")
     with (
-        patch("companion.platforms.folders.data", lambda: data),
-        patch("companion.platforms.folders.cache", lambda: cache),
+        patch("companion.platforms.paths.user_data", lambda: data),
+        patch("companion.platforms.paths.user_cache", lambda: cache),
     ):
         yield Place(serving.served, tmp_path)
     serving.close()

@@ -1,13 +1,67 @@
-"""Paths without links, for a thread that must never wait for a disk, such as the editor's own."""
+"""Paths: how the file system itself spells them, what they lead to, and where a person's programs keep things.
+
+A disk may hang: a thread that must never wait for one, such as the editor's own, asks `RealPaths`.
+"""
 
 from __future__ import annotations
 
+import ntpath
 import os
+import sys
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from .spelling import real_path
+F_GETPATH = 50
+"""From macOS' <sys/fcntl.h>. Python has it in `fcntl` on macOS alone."""
+_EVENTS_ONLY = 0x8000
+"""`O_EVTONLY` from there: what may not be read is opened, too."""
+_MAX_PATH = 1024
+
+
+def own_spelling(path: str) -> str:
+    """A path as its disk has it; the same path if that can't be told. It blocks.
+
+    On macOS, names may differ from the disk's in upper and lower case and in the composition of their characters
+    (NFC or NFD), and still lead to the same file. Whoever compares paths as texts, as the CLIs do, takes it for
+    another.
+    """
+    if sys.platform != "darwin":
+        return path
+    import fcntl  # noqa: PLC0415 - Windows has none
+
+    try:
+        descriptor = os.open(path, os.O_NONBLOCK | _EVENTS_ONLY)  # it waits for no pipe
+        try:
+            found = fcntl.fcntl(descriptor, F_GETPATH, bytes(_MAX_PATH))
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return path
+    return os.fsdecode(found.partition(b"\0")[0]) or path
+
+
+def real_path(path: str) -> str:
+    """The path without links, spelled as its disk has it: what is known of files is found by their names there.
+
+    The file need not be there. It blocks.
+    """
+    found = os.path.realpath(path)
+    own = own_spelling(found)
+    is_same = unicodedata.normalize("NFC", own).casefold() == unicodedata.normalize("NFC", found).casefold()
+    return own if is_same else found  # a file may have other names, too
+
+
+def path_key(path: str) -> str:
+    """A text that is the same for the spellings of a path that are one on every disk of this system. It doesn't block.
+
+    Whether upper and lower case differ depends on the disk on macOS; there they count.
+    """
+    if sys.platform == "win32":
+        return ntpath.normcase(path)
+    return unicodedata.normalize("NFC", path) if sys.platform == "darwin" else path
+
 
 LIMIT = 1.0
 """Seconds that a question waits for disks at most. A folder whose disk hangs is not asked about a second time."""
@@ -130,3 +184,33 @@ class _Look:
 
 def _plain(path: str) -> str:
     return os.path.normcase(os.path.normpath(path)) if path else path
+
+
+_NAME = "qwen-companion" if sys.platform not in {"win32", "darwin"} else "QwenCompanion"
+
+
+def user_cache(environment: Mapping[str, str] = os.environ) -> str:
+    """The folder of the package in the user's cache folder. It need not be there."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        base = environment.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+    elif sys.platform == "darwin":
+        base = os.path.join(home, "Library", "Caches")
+    else:
+        base = _absolute(environment.get("XDG_CACHE_HOME")) or os.path.join(home, ".cache")
+    return os.path.join(base, _NAME)
+
+
+def user_data(environment: Mapping[str, str] = os.environ) -> str:
+    """The folder of the package among the user's data. It need not be there."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        return user_cache(environment)
+    if sys.platform == "darwin":
+        return os.path.join(home, "Library", "Application Support", _NAME)
+    return os.path.join(_absolute(environment.get("XDG_DATA_HOME")) or os.path.join(home, ".local", "share"), _NAME)
+
+
+def _absolute(path: str | None) -> str | None:
+    """A folder of a variable; a relative one is to be ignored, as the XDG Base Directory Specification says."""
+    return path if path and os.path.isabs(path) else None
