@@ -12,15 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from . import leftovers
+from .backends.connector import end_leftovers
 from .backends.workplace import OfferedServer
 from .background import LoopTasks
+from .changes import places
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds
 from .changes.since import SinceReviews
 from .chats.chats import Chats
-from .clis.discovery import EnvironmentVariables
-from .clis.families import CliFamily
+from .clis.discovery import EnvironmentVariables, clear_leftovers
+from .clis.families import FAMILIES, CliFamily
+from .clis.processes import wrote
 from .clis.shell import Command
 from .editor import Editor
 from .exclusion import Sharing
@@ -101,7 +103,7 @@ class Companion:
             self._serve(endpoint, check=not number)
         if endpoints:
             self._front = endpoints[0].window
-        self._background(leftovers.clear())
+        self._background(_clear_leftovers())
         self.provenance.start()
         self._background(self._look_again())
 
@@ -482,3 +484,13 @@ def _guarded(do: Callable[..., object], *args: object) -> None:
         do(*args)
     except Exception:
         logger.exception("Unexpected")
+
+
+async def _clear_leftovers() -> None:
+    """Remove the discovery files of a crashed editor, end its processes, and remove snapshots that nobody needs."""
+    for path in await asyncio.to_thread(clear_leftovers, FAMILIES, wrote):
+        logger.info("Removed %s, which a crashed editor left behind", path)
+    for pid in await asyncio.to_thread(end_leftovers):
+        logger.info("Ended the process %d, which a crashed editor left behind", pid)
+    for store in await asyncio.to_thread(places.shrink):
+        logger.info("Removed the snapshots in %s", store)

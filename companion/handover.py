@@ -27,8 +27,8 @@ from types import ModuleType
 from typing import Any
 
 from .ids import WindowId
+from .json_text import remove_if
 from .platforms import local_sockets
-from .small_files import remove_if
 
 HOLDER = "_qwen_companion_handover"
 OpenConnection = tuple[socket.socket, bytes]

@@ -22,9 +22,9 @@ import psutil
 
 from ..clis.discovery import is_pid, prepare_folder, write_file
 from ..clis.families import DiscoveryFolder, temporary_folder
+from ..json_text import read_own
 from ..platforms import jobs
 from ..platforms.files import user_id
-from ..small_files import read_own
 
 T = TypeVar("T")
 

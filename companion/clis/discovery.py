@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from ..json_text import read_own, remove_if
 from ..platforms import files
 from ..platforms.files import reason_of
-from ..small_files import read_own, remove_if
 from .families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, DoorAddress
 
 IDE_NAME = "Sublime Text"

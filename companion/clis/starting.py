@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from ..json_text import read_settings, setting
 from ..platforms import programs
-from ..small_files import read_settings, setting
 from .families import CliFamily
 from .mcp_configuration import install_for
 from .shell import Command, chooses_mode, words_of

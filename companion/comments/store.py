@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from ..json_text import read_own
 from ..platforms.files import make_private_folder, rename, write_private
 from ..platforms.paths import path_key
-from ..small_files import read_own
 from .comment import Comment
 
 logger = logging.getLogger(__name__)

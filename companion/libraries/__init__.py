@@ -2,7 +2,7 @@
 
 It imports the standard library alone, since it runs before any library is there and names the one that is wrong; only
 `sdk` imports the others, a copy of the MCP SDK that is ours alone. Start with `guard`, which compares the installed
-versions with `bounds`; `repair` makes Package Control reinstall the libraries that are wrong.
+versions with `bounds`; `installed` makes Package Control reinstall the libraries that are wrong.
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
-"""Reads which libraries are installed from their `.dist-info` folders, as Package Control does."""
+"""Reads which libraries are installed from their `.dist-info` folders, as Package Control does.
+
+It makes Package Control reinstall one by removing that folder.
+"""
 
 from __future__ import annotations
 
 import csv
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -96,3 +100,38 @@ def _in(path: str) -> Iterator[Library]:
     for entry in entries:
         if match := _DIST_INFO.fullmatch(entry):
             yield Library(canonical(match[1]), match[2], os.path.join(path, entry))
+
+
+def in_use(library: Library) -> bool:
+    """Return whether a file of the library can't be replaced, as on Windows while it is loaded."""
+    try:
+        natives = [name for name in library.files() if name.endswith(NATIVE)]
+    except OSError:
+        return False
+    for name in natives:
+        try:
+            with open(os.path.join(library.root, name), "r+b"):
+                pass
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return True
+    return False
+
+
+def forget(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Remove the `.dist-info` of each library, so that Package Control finds it missing.
+
+    Returns the names of the libraries whose files are in use, and of those whose folder can't be removed.
+    """
+    busy: list[str] = []
+    kept: list[str] = []
+    for name, libraries in installed(names).items():
+        for library in libraries:
+            if in_use(library):
+                busy.append(name)
+            try:
+                shutil.rmtree(library.folder)
+            except OSError:
+                kept.append(name)
+    return busy, kept

@@ -29,9 +29,9 @@ from ..changes.hunks import MAX_COMPARED
 from ..changes.recent import CLOCK
 from ..clis.families import qwen_home
 from ..ids import ReviewId, WindowId
+from ..json_text import read_own
 from ..platforms import files
 from ..settings import ReadTranscripts
-from ..small_files import read_own
 from ..snapshots.git import is_below
 from .calls import ReportedTurn, TextReplacement, WritingCall, last_paragraph, real_path, replaced_by
 

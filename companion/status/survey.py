@@ -17,10 +17,10 @@ from ..clis.discovery import DiscoveryFiles, is_pid
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
 from ..clis.starting import approval_mode, package_version, settings_folder, settings_of
+from ..json_text import read_own, setting
 from ..platforms import programs
 from ..platforms.files import is_mine
 from ..server.endpoint import Endpoint
-from ..small_files import read_own, setting
 from .facts import Cli, DiscoveryFile, PublishedFolder, Rival
 from .findings import is_inside
 from .remote import Remote, leads_to

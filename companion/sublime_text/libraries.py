@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import sublime
 import sublime_plugin
 
-from ..libraries import guard, repair
+from ..libraries import guard, installed
 from ..libraries.bounds import FROM_CHANNEL
 from ..libraries.guard import Trouble
 from ..messages import sentence
@@ -145,7 +145,7 @@ class Libraries:
                 self._say(sentence(GET_PACKAGE_CONTROL.format(package_control.how_to_get())))
                 return
             names = {name for trouble in wrong for name in trouble.libraries}
-            busy, kept = repair.forget(names)
+            busy, kept = installed.forget(names)
             if kept:
                 self._say(f"{_list(kept)} can't be removed, so Package Control does not reinstall it.")
                 return

@@ -30,9 +30,9 @@ from typing import Any, Literal, cast, get_args
 
 import sublime
 
+from ..json_text import read_own
 from ..platforms.files import make_private_folder, write_private
 from ..platforms.paths import path_key
-from ..small_files import read_own
 
 logger = logging.getLogger(__name__)
 

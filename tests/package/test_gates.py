@@ -55,7 +55,6 @@ OPENED_HERE = {
     "snapshots/store_index.py": "whether git may read a file, without reading it or waiting",
     "clis/mcp_configuration.py": "our script, in the person's data folder",
     "libraries/installed.py": "our libraries, in the editor's folder",
-    "libraries/repair.py": "our libraries, in the editor's folder",
     "backends/daemon/private.py": "a temporary file of ours",
     "platforms/processes.py": "where the descriptors of a process lead, in /proc",
     "platforms/open_folders.py": "where a link leads, and nothing is read there",

@@ -29,7 +29,7 @@ PIECES = (
 )  # fmt: skip
 BOUNDED = {
     "companion.chats.prompt._END": "a path of at most MAX_PATH characters",
-    "companion.small_files._JSON_WITH_COMMENTS": "a settings file of another editor, of at most SETTINGS bytes",
+    "companion.json_text._JSON_WITH_COMMENTS": "a settings file of another editor, of at most SETTINGS bytes",
     r"""companion.conversation.conversation: \s*[(\[“\"'`#]*word[)\]”\"'`]*""": "a message of LONGEST_NOTICE",
     "companion.exclusion._CLASS": "one part of a pattern of the person's own settings",
 }

@@ -32,7 +32,7 @@ class TestLibraries(CompanionCase):
             (module, "LOOK", 0.01),
             (module, "QUIET", 0.05),
             (self.guard, "look", lambda: self.troubles.pop(0) if len(self.troubles) > 1 else self.troubles[0]),
-            (loaded("libraries.repair"), "forget", self.forget),
+            (loaded("libraries.installed"), "forget", self.forget),
         ):
             self.enterContext(patch.object(target, name, value))
         self.addCleanup(self.libraries.close)

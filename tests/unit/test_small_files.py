@@ -16,7 +16,7 @@ import pytest
 from companion.backends import children
 from companion.clis.discovery import clear_leftovers
 from companion.clis.families import FAMILIES
-from companion.small_files import SETTINGS, SMALL, read_own, read_settings
+from companion.json_text import SETTINGS, SMALL, read_own, read_settings
 from companion.status import survey
 
 DEEP = "[" * 200_000
@@ -40,7 +40,7 @@ def test_settings_that_never_end_a_string_or_a_comment_hold_up_nobody(tmp_path: 
         (tmp_path / f"{number}.json").write_text((piece * SETTINGS)[: SETTINGS - 1] + end)
     code = """
 import pathlib, sys
-from companion.small_files import read_settings
+from companion.json_text import read_settings
 print([found for path in pathlib.Path(sys.argv[1]).glob('*.json') if (found := read_settings(path))])
 """
     command = [sys.executable, "-c", code, tmp_path]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ...small_files import setting
+from ...json_text import setting
 from .. import screen
 from .family import CliFamily, Habits, Launch
 

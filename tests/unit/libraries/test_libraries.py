@@ -11,11 +11,11 @@ from types import ModuleType
 
 import pytest
 
-from companion.libraries import failures, guard, repair
+from companion.libraries import failures, guard
 from companion.libraries.bounds import BOUNDS, PAIR
 from companion.libraries.failures import trouble
 from companion.libraries.guard import COPY, LibraryError, Trouble, look, remember
-from companion.libraries.installed import installed
+from companion.libraries.installed import forget, installed
 from companion.server import listener
 
 REPAIR = "run “Qwen: Repair Libraries”."
@@ -259,7 +259,7 @@ def test_a_sentence_takes_another_remedy() -> None:
 def test_what_package_control_is_to_install_anew_is_forgotten(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(folder.path)])
     shutil.copytree(next(folder.path.glob("uvicorn-*")), folder.path / "uvicorn-0.1.dist-info")
-    assert repair.forget(["h11", "uvicorn", "nothing"]) == ([], [])
+    assert forget(["h11", "uvicorn", "nothing"]) == ([], [])
     assert set(BOUNDS) - installed(BOUNDS).keys() == {"h11", "uvicorn"}
     assert (folder.path / "stub_h11").is_dir()
 
@@ -283,8 +283,8 @@ def test_a_file_that_can_not_be_replaced_is_in_use(folder: Folder, monkeypatch: 
             raise PermissionError(13, "used by another process")
         return plain(file, mode, *args, **more)  # type: ignore[call-overload]
 
-    monkeypatch.setattr(repair, "open", refuse, raising=False)
-    assert repair.forget(["psutil", "h11"]) == (["psutil"], [])
+    monkeypatch.setattr("companion.libraries.installed.open", refuse, raising=False)
+    assert forget(["psutil", "h11"]) == (["psutil"], [])
 
 
 def test_what_can_not_be_forgotten_is_told(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,7 +294,7 @@ def test_what_can_not_be_forgotten_is_told(folder: Folder, monkeypatch: pytest.M
         raise PermissionError(13, "no", path)
 
     monkeypatch.setattr(shutil, "rmtree", refuse)
-    assert repair.forget(["h11"]) == ([], ["h11"])
+    assert forget(["h11"]) == ([], ["h11"])
 
 
 def test_only_the_library_that_made_the_start_fail_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,7 +313,7 @@ def test_the_guard_needs_the_standard_library_alone_and_little_of_it(root: Path)
     program = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from companion.libraries import failures, guard, repair
+from companion.libraries import failures, guard
 heavy = {"asyncio", "email", "importlib.metadata", "json", "zipfile"} & sys.modules.keys()
 assert not heavy, heavy
 """
