@@ -23,16 +23,14 @@ from .chat.context import context_of
 from .chat.files import EditorFiles
 from .comments.panel import CommentPanel
 from .comments.sending import send_after_answer
-from .editor_events import EditorEvents
+from .editor_events import EditorEvents, WindowStates, windows_to_serve
 from .follow import Following
 from .libraries import Libraries
-from .messenger import Messenger
+from .messenger import EditorQuestions, Messenger, notify
 from .notices import NOTICES, OpenNotices
-from .notify import notify
 from .own_views import VIEWS
 from .problems.problems import EditorProblems
 from .problems.tools import WindowTools
-from .questions import EditorQuestions
 from .review.diffs import Diffs
 from .review.loaded import LoadedTexts
 from .review.review_tabs import ReviewTabs
@@ -42,7 +40,6 @@ from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.reports import StatusReports
 from .terminal.terminals import RunnableClis
-from .window_state import WindowStates, windows_to_serve
 from .windows import Focus, encodings_of, refusal
 
 if TYPE_CHECKING:

@@ -1,18 +1,23 @@
-"""Calls from the companion thread to the UI thread.
+"""Calls between the companion thread and the UI thread.
 
 The companion calls the objects on the screen themselves, through the protocols of its rooms, which say what each method
-does. `posted` and `asked` bring such a call to the UI thread.
+does. `posted` and `asked` bring such a call to the UI thread. The parts on the screen call the companion, and what may
+block, by `Post`, `AskLater` and `OffThread`, which the adapter has.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Hashable
 from functools import partial, wraps
 from types import CoroutineType
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import sublime
+
+if TYPE_CHECKING:
+    from ..companion import Companion
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -102,3 +107,68 @@ def asked(
         return ask
 
     return decorate
+
+
+class Post(Protocol):
+    """Calls something on the companion thread, as `CompanionThread.post`."""
+
+    def __call__(self, call: Callable[[Companion], object], replaces: Hashable = None) -> None:
+        """Call it; until the companion has started, only the last of the calls that `replaces` names alike is kept."""
+        ...
+
+
+class AskLater(Protocol):
+    """Asks the companion something; the answer comes on the UI thread, or an error's sentence does."""
+
+    def __call__(
+        self,
+        window: sublime.Window,
+        question: Callable[[Companion], Coroutine[Any, Any, T]],
+        answer: Callable[[T], object],
+        failed: Callable[[str], object] | None = None,
+    ) -> None:
+        """Ask. One of both is called, or with None the status bar tells the error."""
+        ...
+
+
+def unsaid(_: str) -> None:
+    """Tell nobody why something could not be done that no person has asked for. It is logged."""
+
+
+class OffThread(Protocol):
+    """Calls something that may block on another thread, and then what takes its result on the UI thread."""
+
+    def __call__(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
+        """Call `call` on another thread, then `done` with its result."""
+        ...
+
+
+def expect(
+    is_over: Callable[[], bool],
+    is_starting: Callable[[], bool],
+    *,
+    patience: Callable[[], int],
+    starting: Callable[[], object],
+    silent: Callable[[], object],
+) -> None:
+    """Look whether something is over after `patience` milliseconds.
+
+    While the companion is starting, `starting` is called each time that it is not. After the start it has the whole
+    time again, because it answers only then. `silent` is called once, when that has passed.
+    """
+
+    def look(was_starting: bool) -> None:
+        if is_over():
+            return
+        is_starting_still = is_starting()
+        if is_starting_still:
+            starting()
+        elif not was_starting:
+            silent()
+            return
+        wait(is_starting_still)
+
+    def wait(was_starting: bool) -> None:
+        sublime.set_timeout(lambda: look(was_starting), patience())
+
+    wait(is_starting())

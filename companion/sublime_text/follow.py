@@ -13,8 +13,7 @@ import sublime_plugin
 
 from ..visits import RecentFiles, Visit, is_elsewhere, why_unopened
 from . import package
-from .bridge import UiBridge, posted
-from .calls import OffThread
+from .bridge import OffThread, UiBridge, posted
 from .own_views import VIEWS
 from .panels import PanelItem, choose, say
 from .places import line_in_tab, open_place

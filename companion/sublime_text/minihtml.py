@@ -1,4 +1,4 @@
-"""Text in minihtml: phantoms, popups, annotations, and the details of quick panels and completions."""
+"""Text and colours in minihtml: phantoms, popups, annotations, and the details of quick panels and completions."""
 
 from __future__ import annotations
 
@@ -23,3 +23,32 @@ def safe(text: str) -> str:
 def columns(text: str) -> int:
     """The columns that a text takes at most, in characters of the text's font: two for a wide one, such as 中."""
     return len(text) if text.isascii() else len(text) + sum(unicodedata.east_asian_width(one) in "WF" for one in text)
+
+
+COLOURS = """
+html.light { --tint: color(var(--background) blend(black 91%)); }
+html.dark { --tint: color(var(--background) blend(white 88%)); }
+a { text-decoration: none; padding: 0 0.4rem; color: color(var(--bluish) min-contrast(var(--tint) 4.5)); }
+.accept, .reject { color: color(var(--foreground) min-contrast(var(--tint) 4.5)); }
+.inserted, .allow { color: color(var(--greenish) min-contrast(var(--tint) 4.5)); }
+.always { color: color(var(--yellowish) min-contrast(var(--tint) 4.5)); }
+.deleted { color: color(var(--redish) min-contrast(var(--tint) 4.5)); }
+.warning { color: color(var(--orangish) min-contrast(var(--tint) 4.5)); }
+.quiet { color: color(var(--foreground) blend(var(--background) 75%) min-contrast(var(--tint) 4.5)); }
+"""
+"""CSS of minihtml. The tint is between the background and the text, so what is readable on it is so on both."""
+ACCEPTS, REJECTS, UNDOES = (
+    f'<span class="{name}">{sign}</span>' for name, sign in (("inserted", "✓"), ("deleted", "✗"), ("deleted", "↩"))
+)
+"""The signs before the words of a decision. They have its colour; the words have that of the text."""
+SIGN_COLOURS = {
+    name: f"color({hue} min-contrast(var(--background) 7))"
+    for name, hue in {
+        "number": "var(--foreground) blend(var(--background) 75%)",
+        "removed": "var(--redish)",
+        "added": "var(--greenish)",
+    }.items()
+}
+"""For the numbers and signs of lines, which a scheme may tint: more than enough on the background is enough there."""
+LINK_COLOUR = "color(var(--bluish) min-contrast(var(--background) 4.5))"
+"""For a link in an annotation."""

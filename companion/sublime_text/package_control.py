@@ -1,12 +1,40 @@
-"""The parts of Package Control that are needed. Its commands run on their own threads and report to the console."""
+"""Package Control, as far as it is needed, and whether other packages of the editor are there or disabled.
+
+The commands of Package Control run on threads of their own and report to the console.
+"""
 
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import sublime
 
-from .other_packages import is_disabled, is_installed
+PREFERENCES = "Preferences.sublime-settings"
+_DISABLED = "ignored_packages"
+
+
+def is_installed(name: str) -> bool:
+    """Whether a package is installed and enabled. The person's settings for it may exist without it."""
+    found = sublime.find_resources(f"{name}.sublime-settings")
+    return not is_disabled(name) and any(resource.startswith(f"Packages/{name}/") for resource in found)
+
+
+def is_disabled(name: str) -> bool:
+    """Whether the person, or Package Control for a moment, has disabled a package. It may not be installed at all."""
+    return name in _disabled()
+
+
+def enable(name: str) -> None:
+    """Enable a package. The editor loads it a moment later."""
+    sublime.load_settings(PREFERENCES).set(_DISABLED, [each for each in _disabled() if each != name])
+    sublime.save_settings(PREFERENCES)
+
+
+def _disabled() -> list[Any]:
+    names = sublime.load_settings(PREFERENCES).get(_DISABLED)
+    return names if isinstance(names, list) else []
+
 
 NAME = "Package Control"
 SETTINGS = "Package Control.sublime-settings"

@@ -17,11 +17,10 @@ from ..ids import WindowId
 from ..visible import ShownText, visible
 from . import package
 from .comments.sending import told
-from .minihtml import safe
+from .minihtml import COLOURS, safe
 from .panels import PanelItem, choose, say, to_clipboard
 from .places import open_place
 from .review.header import show_reason
-from .style import COLOURS
 from .windows import is_chat, is_code
 
 if TYPE_CHECKING:

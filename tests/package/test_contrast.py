@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.sublime_text.style import COLOURS, LINK_COLOUR, SIGN_COLOURS
+from companion.sublime_text.minihtml import COLOURS, LINK_COLOUR, SIGN_COLOURS
 from headless.schemes import SCHEMES
 
 MARKS = Path(__file__).parents[2] / "companion" / "sublime_text" / "review" / "diff_marks.py"

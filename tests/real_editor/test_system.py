@@ -108,7 +108,7 @@ class TestSystem(EditorCase):
             print(f"{name}: {resolve([name], login) or 'not found'}")
 
     def test_there_is_a_program_for_notifications(self) -> Steps:
-        name = loaded("sublime_text.notify").command(sublime.platform(), "")[0][0]
+        name = loaded("sublime_text.messenger").notification(sublime.platform(), "")[0][0]
         found = yield from self.apart(lambda: loaded("platforms.programs").find(name, os.environ))
         if found is None:
             self.skipTest(f"{name} was not found: nothing is shown while the editor is behind other windows")

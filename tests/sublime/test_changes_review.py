@@ -237,7 +237,7 @@ class TestWritten(ChangesCase):
 
     def test_nothing_is_written_if_the_question_about_the_persons_own_lines_is_closed(self) -> Steps:
         """Each button does what it says, and Cancel nothing. Enter is Keep Mine."""
-        self.set_limit("sublime_text.questions", "QUIET", 0.0)
+        self.set_limit("sublime_text.messenger", "QUIET", 0.0)
         yield from self.opened_at_first()
         self.put_caret(self.code, 3)
         self.code.run_command("insert", {"characters": "mine, "})

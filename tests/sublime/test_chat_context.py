@@ -274,20 +274,20 @@ class TestPrograms(ChatCase):
     """The systems' programs, without running them."""
 
     def test_texts_are_never_a_part_of_code(self) -> None:
-        notify = loaded("sublime_text.notify")
+        module = loaded("sublime_text.messenger")
         text = 'x" & (do shell script "rm") & $(rm) `rm`'
         for system in ("linux", "osx", "windows"):
-            words, variables = notify.command(system, text)
+            words, variables = module.notification(system, text)
             with_text = [word for word in words if text in word] + list(variables.values())
-            self.assertTrue(all(word in (text, notify.TITLE) for word in with_text))
+            self.assertTrue(all(word in (text, module.TITLE) for word in with_text))
 
     def test_a_program_that_is_missing_fails_or_hangs_disturbs_nobody(self) -> Steps:
-        notify = loaded("sublime_text.notify")
+        module = loaded("sublime_text.messenger")
         with TemporaryDirectory() as folder:
             program = Path(folder, "notify-send")
             program.write_text("#!/bin/sh\nexit 3\n", "utf-8")
             program.chmod(0o755)
             for found in (None, str(program), str(Path(folder, "none"))):
-                with patch.object(notify.programs, "find", lambda _, __, found=found: found):
-                    thread = notify.notify("Hello")
+                with patch.object(module.programs, "find", lambda _, __, found=found: found):
+                    thread = module.notify("Hello")
                     yield lambda thread=thread: not thread.is_alive()

@@ -69,7 +69,7 @@ class TestColours(CompanionCase):
 
     def test_every_coloured_word_says_it_without_its_colour(self) -> None:
         found = [each for page in pages() for each in coloured(page)]
-        rules = re.findall(r"^(\..*) \{", loaded("sublime_text.style").COLOURS, re.MULTILINE)
+        rules = re.findall(r"^(\..*) \{", loaded("sublime_text.minihtml").COLOURS, re.MULTILINE)
         classes = {name for rule in rules for name in re.findall(r"\.(\w+)", rule)}
         self.assertEqual(classes, set(SIGNS))
         self.assertEqual({kind for kind, _ in found}, classes)

@@ -35,7 +35,7 @@ PLACES = {
     "chat.clicks:Clicks.show_link": "test_the_popup_over_a_file_name",
     "chat.listener:_completion": "test_a_completion",
     "chat.sign_in:_SignIn._show": "",
-    "status.live:LiveReport._links": "test_the_remedies_of_the_status_report",
+    "status.reports:LiveReport._links": "test_the_remedies_of_the_status_report",
     "chat.view:ScrollWatch._mark": "",
 }
 """Each place that gives the editor minihtml, and the test here that feeds it. It is "" where no text is shown but our
@@ -213,9 +213,9 @@ class TestDiffs(Checks):
         self.is_harmless(HOSTILE, f"1 · {HOSTILE} · {HOSTILE}")
 
     def test_the_remedies_of_the_status_report(self) -> Steps:
-        remedy = loaded("sublime_text.status.live").Remedy(HOSTILE, lambda _: None)
+        remedy = loaded("sublime_text.status.reports").Remedy(HOSTILE, lambda _: None)
         finding = loaded("status.findings").Finding("rival", "What is wrong.")
-        live = loaded("sublime_text.status.live")
+        live = loaded("sublime_text.status.reports")
         with (
             patch.object(live, "remedies", lambda _: (remedy,)),
             patch.object(live, "findings", lambda _: (finding,)),

@@ -120,7 +120,7 @@ class TestProjects(PosingCase):
             self.assertFalse(scratch.is_scratch())
             self.assertIsNone(adapter.chats.last(self.window))
             self.assertEqual(len(adapter.chats.within(self.window)), opened)
-            self.assertEqual(loaded("sublime_text.window_state").to_serve(self.window).folders, (str(self.folder),))
+            self.assertEqual(loaded("sublime_text.editor_events").to_serve(self.window).folders, (str(self.folder),))
             self.assertEqual(remembered(self.window, "chats"), None)
         self.view.run_command("append", {"characters": "# mine\n"})
         self.view.run_command("save")
@@ -134,13 +134,13 @@ class TestProjects(PosingCase):
         yield lambda: self.view.settings().get("terminus_view")
         self.assertTrue(loaded("sublime_text.windows").is_code(self.view))
         self.assertEqual(loaded("sublime_text.terminal.terminals").others(self.window), [])
-        self.assertEqual(loaded("sublime_text.status.view")._shown(self.window, ()).terminals, ())
+        self.assertEqual(loaded("sublime_text.status.reports")._shown(self.window, ()).terminals, ())
 
     def test_the_settings_of_a_window_say_nothing(self) -> None:
         for name in NAMES:
             self.window.settings().set(f"qwen_companion.{name}", ["x"])
             self.addCleanup(self.window.settings().erase, f"qwen_companion.{name}")
-        state = loaded("sublime_text.window_state")
+        state = loaded("sublime_text.editor_events")
         self.assertIn(self.window.id(), [one.id for one in state.windows_to_serve()])
         self.assertEqual(loaded("sublime_text.package").adapter().comments.kept.roots(self.window), [str(self.folder)])
 

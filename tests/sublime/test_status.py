@@ -207,8 +207,8 @@ class TestReport(CompanionCase):
         self.assertIn("~", copied)
 
     def test_a_companion_that_does_not_run_is_reported(self) -> Steps:
-        module = loaded("sublime_text.status.view")
-        self.set_limit("sublime_text.status.view", "LIMIT", 50)
+        module = loaded("sublime_text.status.reports")
+        self.set_limit("sublime_text.status.reports", "LIMIT", 50)
         shown: list[tuple[Any, bool]] = []
         nothing: Any = lambda *_: ()  # noqa: E731
         messages = [(0.0, "The library “mcp” is missing.")]
@@ -244,8 +244,8 @@ class TestLiveReport(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        self.set_limit("sublime_text.status.live", "INTERVAL", 50)
-        self.set_limit("sublime_text.status.live", "HIDDEN_INTERVAL", 50)
+        self.set_limit("sublime_text.status.reports", "INTERVAL", 50)
+        self.set_limit("sublime_text.status.reports", "HIDDEN_INTERVAL", 50)
 
     def open(self) -> Steps:
         self.window.run_command("qwen_companion_status")
@@ -339,7 +339,7 @@ class TestLiveReport(CompanionCase):
         self.assertIsNone(listener.on_text_command(self.view, "set_motion", enter))
 
     def test_the_commands_of_a_cli_are_copied(self) -> None:
-        module, finding = loaded("sublime_text.status.live"), loaded("status.findings").Finding
+        module, finding = loaded("sublime_text.status.reports"), loaded("status.findings").Finding
         for kind, text in (("not connected", "/ide"), ("approval", "--permission-mode default")):
             module.remedies(finding(kind, "…", text))[0].apply(self.window)
             self.assertEqual(sublime.get_clipboard(), text)

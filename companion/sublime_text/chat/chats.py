@@ -11,9 +11,7 @@ import sublime
 from ...chats.prompt import Draft, Excerpt
 from ...ids import WindowId
 from ...status.facts import ShownChat
-from ..answers import expect
-from ..bridge import UiBridge, asked, posted
-from ..calls import OffThread
+from ..bridge import OffThread, UiBridge, asked, expect, posted
 from ..messenger import Messenger
 from ..own_views import VIEWS
 from ..panels import NO_ANSWER, STARTING, say

@@ -13,8 +13,8 @@ from ...chats.transcript.plain import flat
 from ...visible import ShownText
 from ...visits import is_elsewhere
 from ...web import browse, host_of
+from ..bridge import OffThread
 from ..buffers import edit
-from ..calls import OffThread
 from ..page import Page
 from ..panels import say, to_clipboard
 from ..places import open_place

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...review.changes import counted
-from ..minihtml import safe
-from ..style import COLOURS, LINK_COLOUR
+from ..minihtml import COLOURS, LINK_COLOUR, safe
 
 if TYPE_CHECKING:
     from ...chats.transcript.render import Ask, Code, Render, Running

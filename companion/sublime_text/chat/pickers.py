@@ -16,7 +16,7 @@ from ...chats.prompt import Excerpt, mention
 from .. import package
 from ..page import Page
 from ..panels import PanelItem, choose, say
-from ..targets import Menu, if_there
+from ..places import Menu, if_there
 from ..windows import is_code
 from .chat_commands import _ChatCommand, ask, is_chat_on
 from .context import excerpt, named

@@ -14,7 +14,7 @@ from ...chats.transcript.plain import flat, spelled
 from ...visible import at_most, shown_line
 from ...web import browse
 from .. import package
-from ..other_packages import is_installed
+from ..package_control import is_installed
 from ..page import Page
 from ..panels import PanelItem, choose, say, to_clipboard
 from ..terminal import terminals

@@ -12,7 +12,7 @@ import sublime_plugin
 from ...comments.comment import Comment
 from ...review.changes import counted
 from .. import package
-from ..calls import OffThread
+from ..bridge import OffThread
 from ..panels import say
 from ..places import open_place
 from ..windows import put_caret

@@ -9,8 +9,7 @@ import sublime
 
 from ...comments.comment import Comment, CommentedLines, Side, kept_lines
 from ...platforms.paths import path_key
-from ..minihtml import safe
-from ..style import COLOURS
+from ..minihtml import COLOURS, safe
 from ..windows import is_code
 
 if TYPE_CHECKING:

@@ -1,23 +1,207 @@
-"""What the tools for agents tell of a window, and how they show a place without taking the focus."""
+"""What the tools for agents tell of a window, and how they show a place without taking the focus.
+
+`SymbolSearch` asks the language servers of the package LSP if one can answer, else the editor's own index.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, cast
 
 import sublime
 
 from ...comments.comment import Comment
 from ...ids import WindowId
 from ...problems.shown import ShownProblems
-from ...server.window_screen import Selected, Selection, SymbolPlaces, SymbolQuestion, Tab
+from ...server.window_screen import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
 from ..bridge import UiBridge, asked
 from ..comments.panel import CommentPanel
 from ..follow import scroll_to, show_beside
 from ..messenger import Messenger
 from ..windows import Focus, find_window, is_code, is_visible
+from . import lsp
 from .problems import EditorProblems
-from .symbols import SymbolSearch
+
+MOST_PLACES = 2000
+"""The most places that are examined."""
+NOT_OPEN = "findReferences: {path} is not open, and no language server can say what is there. Give the symbol's name."
+NO_WORD = "findReferences: there is no symbol at {path}:{line}:{character}."
+# SymbolKind of LSP 3.17, in its order.
+_KINDS = (
+    "file",
+    "module",
+    "namespace",
+    "package",
+    "class",
+    "method",
+    "property",
+    "field",
+    "constructor",
+    "enum",
+    "interface",
+    "function",
+    "variable",
+    "constant",
+    "string",
+    "number",
+    "boolean",
+    "array",
+    "object",
+    "key",
+    "null",
+    "enum-member",
+    "struct",
+    "event",
+    "operator",
+    "type-parameter",
+)
+Done = Callable[[SymbolPlaces | None], object]
+
+
+class SymbolSearch:
+    """One question. `done` gets the answer on the UI thread; None if the window is gone."""
+
+    def __init__(self, window: WindowId, question: SymbolQuestion, done: Done) -> None:
+        self._window = window
+        self._question = question
+        self._done = done
+        self._request: lsp.LspRequest | None = None
+
+    def begin(self) -> None:
+        """To be called on the UI thread."""
+        window = find_window(self._window)
+        if window is None:
+            self._done(None)
+        elif lsp.api() is None:
+            self._done(_indexed(window, self._question))
+        elif self._question.wants_references:
+            self._ask_references(window)
+        else:
+            name = self._question.name
+            self._ask(
+                window, "workspace/symbol", "workspaceSymbolProvider", lambda: {"query": name}, partial(_named, name)
+            )
+
+    def cancel(self) -> None:
+        """Nobody waits for the answer any more. May be called on any thread."""
+        if self._request:
+            self._request.cancel()
+
+    def _ask_references(self, window: sublime.Window) -> None:
+        question = self._question
+        path, line, character = question.path, question.line, question.character
+        if not path:
+            first = next(iter(_locations(window, question.name, sublime.SymbolType.DEFINITION)), None)
+            if first is None:
+                self._done(_indexed(window, question))
+                return
+            path, line, character = first.path, first.line, first.character
+
+        def params() -> Mapping[str, Any]:
+            module: Any = lsp.api()
+            return {
+                "textDocument": {"uri": module.filename_to_uri(path)},
+                "position": {"line": line - 1, "character": character - 1},
+                "context": {"includeDeclaration": True},
+            }
+
+        self._ask(window, "textDocument/references", "referencesProvider", params, _found)
+
+    def _ask(
+        self,
+        window: sublime.Window,
+        method: str,
+        capability: str,
+        params: Callable[[], Mapping[str, Any]],
+        read: Callable[[Any], Iterable[SymbolPlace]],
+    ) -> None:
+        def answered(answers: list[Any]) -> None:
+            places = sorted({place for answer in answers for place in read(answer)})
+            sublime.set_timeout(lambda: self._answered(tuple(places)))
+
+        self._request = request = lsp.LspRequest(method, capability, params, answered)
+        sublime.set_timeout_async(lambda: request.send(window))
+
+    def _answered(self, places: tuple[SymbolPlace, ...]) -> None:
+        window = find_window(self._window)
+        if window is None:
+            self._done(None)
+        else:
+            self._done(SymbolPlaces("LSP", places) if places else _indexed(window, self._question))
+
+
+def symbol_at(view: sublime.View, point: int) -> str:
+    """The word at a place; empty if there is none."""
+    word = view.substr(view.word(point)).strip()
+    return word if any(each.isalnum() or each == "_" for each in word) else ""
+
+
+def _indexed(window: sublime.Window, question: SymbolQuestion) -> SymbolPlaces:
+    name = question.name
+    if not name:
+        place = {"path": question.path, "line": question.line, "character": question.character}
+        view = window.find_open_file(question.path)
+        if view is None:
+            return SymbolPlaces("index", (), NOT_OPEN.format(**place))
+        name = symbol_at(view, view.text_point_utf16(question.line - 1, question.character - 1, clamp_column=True))
+        if not name:
+            return SymbolPlaces("index", (), NO_WORD.format(**place))
+    types = sublime.SymbolType
+    wanted = types.REFERENCE if question.wants_references else types.DEFINITION
+    return SymbolPlaces("index", tuple(_locations(window, name, wanted)))
+
+
+def _locations(window: sublime.Window, name: str, kind: sublime.SymbolType) -> list[SymbolPlace]:
+    """What the editor's index knows. Its columns count characters, which in an open file are made into UTF-16 units."""
+    found: list[SymbolPlace] = []
+    for each in window.symbol_locations(name, sublime.SymbolSource.ANY, kind)[:MOST_PLACES]:
+        character = each.col
+        if view := window.find_open_file(each.path):
+            row, units = view.rowcol_utf16(view.text_point(each.row - 1, each.col - 1, clamp_column=True))
+            character = units + 1 if row == each.row - 1 else each.col
+        found.append(SymbolPlace(each.path, each.row, character, each.display_name, each.kind[2].lower()))
+    return found
+
+
+def _named(name: str, answer: Any) -> Iterator[SymbolPlace]:
+    """SymbolInformation or WorkspaceSymbol of LSP. Servers compare loosely; those with the very name come alone."""
+    rows = [cast("Mapping[str, Any]", row) for row in _rows(answer)]
+    exact = [row for row in rows if row.get("name") == name]
+    for row in exact or rows:
+        place = _place(row.get("location"))
+        if place:
+            path, line, character = place
+            number = row.get("kind")
+            kind = _KINDS[number - 1] if isinstance(number, int) and 0 < number <= len(_KINDS) else ""
+            yield SymbolPlace(
+                path, line, character, str(row.get("name") or ""), kind, str(row.get("containerName") or "")
+            )
+
+
+def _found(answer: Any) -> Iterator[SymbolPlace]:
+    for row in _rows(answer):
+        if place := _place(row):
+            yield SymbolPlace(*place)
+
+
+def _rows(answer: Any) -> Sequence[Any]:
+    rows = cast("list[Any]", answer) if isinstance(answer, list) else []
+    return [row for row in rows[:MOST_PLACES] if isinstance(row, Mapping)]
+
+
+def _place(location: Any) -> tuple[str, int, int] | None:
+    """The file and the start of a Location of LSP; a WorkspaceSymbol may have none but the file."""
+    try:
+        module: Any = lsp.api()
+        scheme, path = module.parse_uri(location["uri"])
+        start = location.get("range", {}).get("start", {"line": 0, "character": 0})
+        line, character = start["line"] + 1, start["character"] + 1
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    return (path, line, character) if scheme == "file" else None
+
 
 MOST_SELECTIONS = 100
 

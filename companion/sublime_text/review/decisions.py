@@ -17,7 +17,7 @@ from ...changes.rows import ChangeRow
 from ...changes.state import Chosen, Lines
 from ...ids import WindowId
 from ...review.document import NOTHING, Body, FileKey, ListedFile
-from ..calls import AskLater
+from ..bridge import AskLater
 from ..panels import say
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import sublime
 
 from ...review.changes import counted
 from ...review.marks import MAX_LINKS
-from ..style import LINK_COLOUR
+from ..minihtml import LINK_COLOUR
 
 if TYPE_CHECKING:
     from ...review.marks import Filler, Marks, Points, Side

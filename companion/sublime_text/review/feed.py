@@ -16,7 +16,7 @@ from ...ids import WindowId
 from ...review.changes import Count, changes, lines_of
 from ...review.document import NOTHING, Block, Body, DoneLine, FileKey, ListedFile, ReviewTurn, body_of
 from ...review.targets import revert_fingerprint
-from ..calls import AskLater, OffThread
+from ..bridge import AskLater, OffThread
 from .decisions import ReviewDecisions, decide
 from .header import besides_changes, reason_line
 

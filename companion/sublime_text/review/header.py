@@ -15,8 +15,7 @@ from ...exclusion import shortened
 from ...review.changes import counted
 from ...visible import visible_name
 from .. import minihtml
-from ..minihtml import safe
-from ..style import ACCEPTS, COLOURS, REJECTS
+from ..minihtml import ACCEPTS, COLOURS, REJECTS, safe
 from ..windows import real_path
 from .diff_marks import are_few
 

@@ -18,8 +18,8 @@ import sublime
 from ...changes.change_screen import SavedText
 from ...review.disk import Encodings, Stamp, decoded, read_bytes, stamp
 from ...review.source_text import SourceText
+from ..bridge import OffThread
 from ..buffers import text_of
-from ..calls import OffThread
 from ..panels import say
 from ..windows import encodings_of, is_code
 

@@ -33,9 +33,9 @@ from ...review.marks import Points
 from ..buffers import Edit, edit, smallest_edit, text_of
 from ..chat import vim
 from ..keys import KEYS
+from ..minihtml import ACCEPTS, COLOURS, REJECTS, SIGN_COLOURS
 from ..own_views import VIEWS
 from ..panels import say
-from ..style import ACCEPTS, COLOURS, REJECTS, SIGN_COLOURS
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible, select
 from .answers import JUST_APPEARED, LONGEST_NAME, SETTLED
 from .decisions import Decision, ReviewDecisions

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import sublime
 
-from ..calls import AskLater, OffThread
+from ..bridge import AskLater, OffThread
 from ..own_views import VIEWS, Kind
 from ..windows import Focus
 from .feed import ReviewFeed

@@ -17,7 +17,7 @@ from ...chats.transcript.plain import flat
 from ...ids import WindowId
 from ...review.changes import counted
 from ...review.document import DoneLine, FileKey, ListedFile, ReviewTurn
-from ..calls import AskLater, unsaid
+from ..bridge import AskLater, unsaid
 from ..own_views import Kind
 from ..panels import PanelItem, choose, say
 from .decisions import Decision

@@ -19,13 +19,11 @@ import sublime
 from ...review.disk import Encodings, Stamp, decoded, read_bytes, stamp
 from ...review.source_text import SourceText
 from .. import buffers
-from ..bridge import UiBridge, posted
+from ..bridge import AskLater, OffThread, UiBridge, posted
 from ..buffers import text_of
-from ..calls import AskLater, OffThread
-from ..minihtml import safe
+from ..minihtml import COLOURS, safe
 from ..notices import NOTICES
 from ..panels import PanelItem, choose, say
-from ..style import COLOURS
 from ..windows import OWN_SAVES, is_code, real_path, views_of_file
 from .loaded import LoadedTexts
 from .side_by_side import Lines

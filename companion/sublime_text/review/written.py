@@ -24,9 +24,8 @@ from ...review.compare import Change
 from ...review.document import NOTHING as NO_BODY
 from ...review.document import Body
 from ...visits import Visit
-from ..bridge import UiBridge, posted
+from ..bridge import AskLater, OffThread, UiBridge, posted, unsaid
 from ..buffers import text_of
-from ..calls import AskLater, OffThread, unsaid
 from ..follow import Following
 from ..keys import KEYS
 from ..notices import LONGEST, NOTICES

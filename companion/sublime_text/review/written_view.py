@@ -17,9 +17,9 @@ from ...changes.state import GOES
 from ...review.changes import Range, carried, lines_of
 from ...review.compare import Change
 from ...review.marks import Marks, Side, marks_of, points_of, starts_of
+from ..bridge import AskLater, unsaid
 from ..buffers import text_of
-from ..calls import AskLater, unsaid
-from ..style import ACCEPTS, COLOURS, UNDOES
+from ..minihtml import ACCEPTS, COLOURS, UNDOES
 from .diff_marks import Links, SideMarks
 from .navigation import KEYS_STATUS, MarkedChanges, pieces, rows_in
 from .removed_lines import RemovedLines, gap_above, gone_lines

@@ -1,23 +1,314 @@
-"""The status reports: one for whoever asks, and those that stay on the screen."""
+"""The status reports: one for whoever asks, and those that stay on the screen, with what can be done at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import getpass
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
 
+from ... import __version__
 from ...clis.families import FAMILIES
-from ...status.facts import ShownChat, Stop
-from ..calls import Post
+from ...clis.shell import Command
+from ...ids import WindowId
+from ...status.facts import Facts, ShownChat, ShownWindow, Stop, TerminalVariables
+from ...status.findings import Finding, Kind, findings
+from ...status.report import report, without_secrets
+from ...visible import ShownText
+from ..bridge import Post, expect
+from ..minihtml import COLOURS, safe
 from ..notices import NOTICES
-from ..own_views import VIEWS
+from ..own_views import VIEWS, project_settings
+from ..package_control import is_installed
+from ..page import Page
+from ..panels import to_clipboard
 from ..settings import SettingsFile
-from .live import LiveReport
-from .view import Show, begin_report, editor_facts
+from ..terminal.terminus import TERMINUS
+from ..windows import is_in_front, is_terminal, is_visible
 
 if TYPE_CHECKING:
     from ...companion import Companion
+
+TITLE = "QwenCompanion Status"
+LIMIT = 3_000
+"""Milliseconds to wait for the companion's answer."""
+SILENT = "The companion does not answer, so no CLI can connect. Save your work and restart Sublime Text."
+STOPPED = "The companion does not run, so no CLI can connect."
+
+STARTING = "The companion is starting: it is loading its libraries. This page follows."
+
+Show = Callable[[Facts, bool], object]
+Ask = Callable[[Callable[["Companion"], object]], object]
+"""Calls a function with the companion, on the companion thread."""
+
+
+def begin_report(
+    facts: Facts,
+    commands: Sequence[Command],
+    show: Show,
+    ask: Ask,
+    on_ui: Callable[[Callable[[], object]], object],
+    is_starting: Callable[[], bool],
+    stopped: Callable[[], Stop | None],
+) -> None:
+    """Show what is known, and ask the companion for the rest. To be called on the UI thread.
+
+    `commands` are those that run the CLIs by the settings. `stopped` says why the companion doesn't run.
+    `show` gets the facts so far, and whether they are complete.
+    """
+    answers: list[Facts] = []
+
+    def silent() -> None:
+        found = stopped()
+        show(replace(facts, at=time.time(), note=STOPPED if found else SILENT, stopped=found), True)
+
+    def answered(found: Facts) -> None:
+        answers.append(found)
+        show(found, found.clis is not None)
+
+    if stopped():
+        silent()
+        return
+    show(replace(facts, note="Asking the companion…"), False)
+    ask(lambda companion: companion.look_around(facts, lambda found: on_ui(lambda: answered(found)), commands))
+    expect(
+        lambda: bool(answers),
+        is_starting,
+        patience=lambda: LIMIT,
+        starting=lambda: show(replace(facts, at=time.time(), note=STARTING), False),
+        silent=silent,
+    )
+
+
+def editor_facts(
+    front: sublime.Window,
+    settings: Sequence[object],
+    messages: Sequence[tuple[float, str]],
+    chats: Callable[[sublime.Window], tuple[ShownChat, ...]],
+    written: Callable[[sublime.Window], tuple[str, ...]],
+) -> Facts:
+    """The facts that the editor knows; `chats` gives those of a window, `written` the written changes that wait."""
+    windows = sorted(sublime.windows(), key=lambda window: window != front)
+    about = (
+        ("QwenCompanion", __version__),
+        ("Sublime Text", f"{sublime.version()} {sublime.channel()}"),
+        (sublime.platform(), sublime.arch()),
+        ("Python", platform.python_version()),
+    )
+    return Facts(
+        at=time.time(),
+        about=about,
+        windows=tuple(replace(_shown(window, chats(window)), written=written(window)) for window in windows),
+        settings=tuple(map(str, settings)),
+        messages=tuple(messages),
+        lacks_terminus=not is_installed(TERMINUS),
+    )
+
+
+def shareable(text: str) -> str:
+    """A report without secrets and without the user's name."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        user = ""
+    return without_secrets(text, str(Path.home()), user)
+
+
+def _shown(window: sublime.Window, chats: tuple[ShownChat, ...]) -> ShownWindow:
+    project = window.project_file_name()
+    named = f" ({Path(project).stem})" if project else ""
+    title = f"Window {window.id()}{named}"
+    panels = [window.find_output_panel(name.removeprefix("output.")) for name in window.panels()]
+    views = [*window.views(include_transient=True), *filter(None, panels)]
+    terminals = tuple(terminal for view in views if (terminal := _terminal(view)))
+    folders, ignored = tuple(window.folders()), tuple(project_settings(window))
+    return ShownWindow(WindowId(window.id()), title, folders, terminals, chats, ignored=ignored)
+
+
+def _terminal(view: sublime.View) -> TerminalVariables | None:
+    """A tab of Terminus, with the variables that it was opened with (docs/protocols/sublime.md#terminus).
+
+    It keeps them over restarts.
+    """
+    arguments = view.settings().get("terminus_view.args") if is_terminal(view) else None
+    variables = arguments.get("env") if isinstance(arguments, dict) else None
+    if not isinstance(variables, dict):
+        return None
+    ports = {name: str(value) for name, value in variables.items() if str(name).endswith("_IDE_SERVER_PORT")}
+    return TerminalVariables(view.name() or "Terminal", ports)
+
+
+SETTINGS = {
+    "base_file": "${packages}/QwenCompanion/QwenCompanion.sublime-settings",
+    "default": "// Your own settings of QwenCompanion\n{\n\t$0\n}\n",
+}
+
+
+class Remedy(NamedTuple):
+    """Something to click, or to pick by key."""
+
+    caption: str
+    apply: Callable[[sublime.Window], object]
+
+
+def remedies(finding: Finding) -> tuple[Remedy, ...]:
+    """The remedies of a finding; none if the person has to do it elsewhere."""
+    copies = (_copy(finding.types),) if finding.types else ()
+    return (*copies, *_REMEDIES.get(finding.kind, ()))
+
+
+def _copy(text: str) -> Remedy:
+    def apply(window: sublime.Window) -> None:
+        to_clipboard(ShownText(text))
+        NOTICES.add(f"“{text}” was copied.", window)
+
+    return Remedy(f"Copy “{text}”", apply)
+
+
+def _command(caption: str, name: str, args: dict[str, object] | None = None) -> Remedy:
+    return Remedy(caption, lambda window: window.run_command(name, args))  # pyright: ignore[reportArgumentType]
+
+
+WITH_THE_REPORT = (_command("Copy Report", "qwen_companion_copy_report"),)
+"""What can be done with every report."""
+_TERMINAL = _command("Show Terminal", "qwen_companion_show_terminal")
+_ENVIRONMENT = _command("Copy Terminal Environment…", "qwen_companion_copy_environment")
+_FOLDER = _command("Add Folder to Project…", "prompt_add_folder")
+_REMEDIES: dict[Kind, tuple[Remedy, ...]] = {
+    "setting": (_command("Open Settings", "edit_settings", {**SETTINGS}),),
+    "libraries": (_command("Repair Libraries", "qwen_companion_repair_libraries"),),
+    "chat": (_command("Go to the Chat", "qwen_companion_chat"),),
+    "ignored": (_command("Edit Project", "open_file", {"file": "${project}"}),),
+    "no folder": (_FOLDER,),
+    "elsewhere": (_FOLDER,),
+    "above": (_TERMINAL,),
+    "before": (_TERMINAL,),
+    "ide mode": (_TERMINAL,),
+    "not connected": (_TERMINAL,),
+    "rival": (_TERMINAL,),
+    "old port": (_TERMINAL, _ENVIRONMENT),
+    "variables": (_ENVIRONMENT,),
+    "approval": (_TERMINAL,),
+    "transcripts": (_command("Read Transcripts…", "qwen_companion_read_transcripts"),),
+    "remote": (_command("Connect a CLI Elsewhere…", "qwen_companion_connect_elsewhere"),),
+}
+
+
+INTERVAL = 3_000
+"""Milliseconds between two reports while it is visible."""
+HIDDEN_INTERVAL = 1_000
+"""Milliseconds between two looks whether it is visible again."""
+PHANTOMS = "qwen_companion.remedies"
+
+Begin = Callable[[Show], object]
+"""Begins a report; its facts go to the function."""
+
+
+class LiveReport:
+    """One report on the screen, until its tab is closed. Lives on the UI thread."""
+
+    def __init__(self, window: sublime.Window, begin: Begin, ended: Callable[[LiveReport], object]) -> None:
+        self.view = (page := Page(window, "status", TITLE)).view
+        self._page = page
+        self._window = window
+        self._begin = begin
+        self._ended = ended
+        self._text = ""
+        self._is_first = True
+        self._wanted = True
+        self._phantoms = sublime.PhantomSet(self.view, PHANTOMS)
+        self._remedies: list[tuple[int, Remedy]] = []
+        """The remedies with the points at which their findings begin."""
+
+    def start(self) -> None:
+        """Show what is known, and go on."""
+        self._begin(self._show)
+
+    def close(self) -> None:
+        """Stop. The text stays."""
+        self._wanted = False
+        if self.view.is_valid():
+            self._phantoms.update([])
+
+    def at(self, point: int) -> list[Remedy]:
+        """The remedies of the finding in the line of a point; in the first line what can be done with the report."""
+        line = self.view.line(point)
+        return [remedy for start, remedy in self._remedies if line.contains(start)]
+
+    def all(self) -> list[Remedy]:
+        """All remedies, each once, in the order of the findings."""
+        return list({remedy.caption: remedy for _, remedy in self._remedies}.values())
+
+    def apply(self, remedy: Remedy) -> None:
+        """Do something about a finding."""
+        remedy.apply(self._window)
+
+    def _show(self, facts: Facts, is_last: bool) -> None:
+        text = report(facts)
+        if not self._wanted:
+            return
+        if not self._page.is_open:
+            self._ended(self)
+            return
+        # A report that is only renewed is shown when it is complete, and not while the person selects in it.
+        if (self._is_first or is_last) and self._differs(text) and not self._is_selecting():
+            self._text = text
+            self._page.show(text)
+            self._offer(facts)
+        if is_last:
+            self._is_first = False
+            sublime.set_timeout(self._again, INTERVAL)
+
+    def _again(self) -> None:
+        if not self._wanted:
+            return
+        if not self._page.is_open:
+            self._ended(self)
+        elif is_visible(self.view) and is_in_front(self._window):
+            self._begin(self._show)
+        else:
+            sublime.set_timeout(self._again, HIDDEN_INTERVAL)
+
+    def _differs(self, text: str) -> bool:
+        """Whether more than the time of the report has changed."""
+        return _without_time(text) != _without_time(self._text)
+
+    def _is_selecting(self) -> bool:
+        return not self._is_first and any(not region.empty() for region in self.view.sel())
+
+    def _offer(self, facts: Facts) -> None:
+        self._remedies = []
+        shown: list[sublime.Phantom] = []
+        for finding in findings(facts):
+            found = self.view.find(finding.text, 0, sublime.FindFlags.LITERAL)
+            if found.begin() >= 0 and (offered := remedies(finding)):
+                shown.append(self._links(found, offered))
+        shown.append(self._links(self.view.line(0), WITH_THE_REPORT))
+        self._phantoms.update(shown)
+
+    def _links(self, below: sublime.Region, offered: Sequence[Remedy]) -> sublime.Phantom:
+        start = len(self._remedies)
+        self._remedies += [(below.begin(), remedy) for remedy in offered]
+        links = " · ".join(f'<a href="{start + at}">{safe(remedy.caption)}</a>' for at, remedy in enumerate(offered))
+        style = f"<style>{COLOURS} body {{ margin: 0; }}</style>"
+        content = f'<body id="qwen-companion-status">{style}<div>&nbsp;&nbsp;&nbsp;&nbsp;{links}</div></body>'
+        return sublime.Phantom(below, content, sublime.PhantomLayout.BELOW, self._clicked)
+
+    def _clicked(self, href: str) -> None:
+        at = int(href)
+        if at < len(self._remedies):
+            self.apply(self._remedies[at][1])
+
+
+def _without_time(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines[:1] + lines[2:]
+
 
 MESSAGES_KEPT = 20
 """How many of the latest messages a status report lists."""

@@ -13,8 +13,7 @@ from ...visible import ShownText
 from .. import package
 from ..notices import NOTICES
 from ..panels import PanelItem, choose, say, to_clipboard
-from .live import LiveReport
-from .view import shareable
+from .reports import LiveReport, shareable
 
 PAGES = (
     "README",

@@ -14,10 +14,10 @@ from ...clis.shell import Lines, mention
 from ...ids import WindowId
 from ...visible import ShownText
 from .. import package
-from ..other_packages import is_installed
+from ..package_control import is_installed
 from ..panels import PanelItem, choose, say, to_clipboard
+from ..places import Menu, if_there
 from ..prompts import paste
-from ..targets import Menu, if_there
 from ..windows import is_code
 from . import terminals
 from .terminals import Terminal

@@ -18,10 +18,10 @@ from ...ids import WindowId
 from ...visible import ShownText, visible_name
 from .. import package
 from ..adapter import SCRIPT
-from ..answers import expect
-from ..other_packages import is_installed
+from ..bridge import expect
+from ..package_control import is_installed
 from ..panels import NO_ANSWER, STARTING, PanelItem, choose, say, to_clipboard
-from ..targets import Menu, if_there
+from ..places import Menu, if_there
 from . import terminals
 from .terminals import Terminal
 from .terminus import TERMINUS, Terminus

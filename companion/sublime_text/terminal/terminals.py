@@ -28,7 +28,7 @@ from ..windows import SINGLE, SPLIT, is_terminal
 
 if TYPE_CHECKING:
     from ...clis.shell import Command
-    from ..calls import OffThread
+    from ..bridge import OffThread
     from ..panels import PanelItem
     from ..settings import SettingsFile
 

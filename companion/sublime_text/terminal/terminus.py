@@ -8,7 +8,7 @@ from functools import partial
 import sublime
 
 from .. import package_control
-from ..other_packages import enable, is_disabled, is_installed
+from ..package_control import enable, is_disabled, is_installed
 from ..panels import PanelItem, choose, say
 
 TERMINUS = "Terminus"
