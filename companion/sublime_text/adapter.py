@@ -69,29 +69,29 @@ class Adapter:
     """
 
     def __init__(self) -> None:
-        self._bridge = UiBridge()
+        self.bridge = UiBridge()
         self._blocking = Executor()
         self.focus = Focus()
         self.settings = SettingsFile(self._wrong_setting, self._configure)
         self.status_bar = StatusBar(
-            self._bridge,
+            self.bridge,
             self.settings.value("show_status"),
             lambda window: len(self.comments.unsent(window)),
             lambda window: len(self.notices.within(window)),
         )
         self.notices = OpenNotices(NOTICES, self.status_bar.draw)
-        self.messenger = Messenger(self._bridge, self.notices, self.focus)
-        self.files = EditorFiles(self._bridge)
-        self.served = WindowStates(self._bridge, self.settings)
-        self.questions = EditorQuestions(self._bridge, self.focus)
-        self.libraries = Libraries(self._bridge, self.settings, self.messenger.say, self.messenger.solved)
+        self.messenger = Messenger(self.bridge, self.notices, self.focus)
+        self.files = EditorFiles(self.bridge)
+        self.served = WindowStates(self.bridge, self.settings)
+        self.questions = EditorQuestions(self.bridge, self.focus)
+        self.libraries = Libraries(self.bridge, self.settings, self.messenger.say, self.messenger.solved)
         self._log = Log(print, debug=self.settings.value("debug"))
         self.runnable = RunnableClis(self.settings, self.on_another_thread)
         self.loaded = LoadedTexts(self.on_another_thread)
-        self.unsaved = UnsavedTexts(self._bridge, self.on_another_thread, encodings_of, self.loaded, self._loaded)
-        self.following = Following(self._bridge, self.focus, self.on_another_thread, self.settings.sharing)
+        self.unsaved = UnsavedTexts(self.bridge, self.on_another_thread, encodings_of, self.loaded, self._loaded)
+        self.following = Following(self.bridge, self.focus, self.on_another_thread, self.settings.sharing)
         self.written = WrittenChanges(
-            self._bridge,
+            self.bridge,
             self.focus,
             self.following,
             self.status_bar,
@@ -108,28 +108,20 @@ class Adapter:
         self.chats = self._chats()
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
-        self.reports = StatusReports(
-            self.settings,
-            self._post,
-            self._bridge.post,
-            lambda: self.is_starting,
-            stopped=lambda: self.thread.stop_reason,
-            chats=self.chats.shown,
-            written=self.written.listings.facts,
-        )
+        self.reports = StatusReports(self)
         self.comments = self._comment_panel()
-        self.tools = WindowTools(self._bridge, self.focus, self.messenger, self.problems, self.comments)
+        self.tools = WindowTools(self.bridge, self.focus, self.messenger, self.problems, self.comments)
         self.review = ReviewTabs(
             self.focus, self.diffs, self.written, self.comments, self.ask_later, self.on_another_thread
         )
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
-        self.events = EditorEvents(self._post, self)
+        self.events = EditorEvents(self)
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
 
     def _diffs(self) -> Diffs:
         return Diffs(
-            self._bridge,
+            self.bridge,
             self.focus,
             self.following,
             lambda call: self._post(lambda companion: call(companion.reviews)),
@@ -141,7 +133,7 @@ class Adapter:
 
     def _chats(self) -> ChatViews:
         return ChatViews(
-            self._bridge,
+            self.bridge,
             self.focus,
             self.messenger,
             lambda call: self._post(lambda companion: call(companion.chats)),
@@ -223,7 +215,7 @@ class Adapter:
 
         def put(companion: Companion) -> None:
             result = question(companion)
-            self._bridge.post(lambda: answer(result))
+            self.bridge.post(lambda: answer(result))
 
         self._post(put)
 
@@ -247,9 +239,9 @@ class Adapter:
                 result = await question(companion)
             except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - a folder that is let go cancels
                 why, tell = _why(error), failed or (lambda why: self.messenger.mention(why, identifier))
-                self._bridge.post(lambda: tell(why))
+                self.bridge.post(lambda: tell(why))
             else:
-                self._bridge.post(lambda: answer(result))
+                self.bridge.post(lambda: answer(result))
 
         def begin(companion: Companion) -> None:
             import asyncio  # noqa: PLC0415 - it would stall the UI thread
@@ -272,14 +264,14 @@ class Adapter:
             except Exception:
                 logger.exception("A call on another thread failed")
             else:
-                self._bridge.post(lambda: done(result))
+                self.bridge.post(lambda: done(result))
 
         with contextlib.suppress(RuntimeError):  # the package is unloaded
             self._blocking.submit(run)
 
     def stop(self, *, hand_over: bool = False, screen: dict[str, Any] | None = None) -> None:
         """Stop the companion and wait. The CLIs are told that their diffs are rejected, and the discovery files go."""
-        self._bridge.close()
+        self.bridge.close()
         self._blocking.shutdown(wait=False)
         self.libraries.close()
         self.thread.stop(STOP_LIMIT, hand_over=hand_over, screen=screen)

@@ -13,7 +13,7 @@ import sublime
 
 from ..ids import ViewId, WindowId
 from ..server.window_screen import ContextRequest, OpenFile, Selection, ServedWindow, WindowState
-from .bridge import Post, UiBridge, asked, posted
+from .bridge import UiBridge, asked, posted
 from .chat import vim
 from .keys import KEYS
 from .own_views import VIEWS
@@ -119,8 +119,7 @@ FOCUSED_KEPT = 50
 class EditorEvents:
     """Passes on what happens to views and windows. Lives on the UI thread."""
 
-    def __init__(self, post: Post, adapter: Adapter) -> None:
-        self._post = post
+    def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
 
     def start(self) -> None:
@@ -160,15 +159,15 @@ class EditorEvents:
                 others = {name: at for name, at in _focused(window).items() if name != path}
                 latest = list(others.items())[1 - FOCUSED_KEPT :]
                 VIEWS.remember(window, FOCUSED, {**dict(latest), path: now})
-            self._post(lambda companion: companion.focused(identifier, number, now), ("focused", number))
+            self._adapter.thread.post(lambda companion: companion.focused(identifier, number, now), ("focused", number))
         else:
-            self._post(lambda companion: companion.window_focused(identifier), "window_focused")
+            self._adapter.thread.post(lambda companion: companion.window_focused(identifier), "window_focused")
 
     def touched(self, view: sublime.View) -> None:
         """The selection or the file of a view has changed."""
         if (window := view.window()) and is_code(view):
             identifier, number = WindowId(window.id()), ViewId(view.id())
-            self._post(lambda companion: companion.touched(identifier, number), ("touched", number))
+            self._adapter.thread.post(lambda companion: companion.touched(identifier, number), ("touched", number))
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
@@ -181,7 +180,7 @@ class EditorEvents:
         self._adapter.review.closed(view)
         VIEWS.closed(view)
         number = view.id()
-        self._post(lambda companion: companion.view_closed(ViewId(number)))
+        self._adapter.thread.post(lambda companion: companion.view_closed(ViewId(number)))
 
     def saving(self, view: sublime.View) -> None:
         """A view is about to be saved."""
@@ -200,10 +199,10 @@ class EditorEvents:
             self._adapter.status_bar.draw()
         if name and is_code(view) and not OWN_SAVES.is_own(name):
             encodings = encodings_of(name)
-            self._post(lambda companion: companion.changes.saved(name, saved, encodings))
+            self._adapter.thread.post(lambda companion: companion.changes.saved(name, saved, encodings))
             if (window := view.window()) and saved.loaded is not None and saved.text is not None:
                 number, before, after = WindowId(window.id()), saved.loaded, saved.text
-                self._post(lambda companion: companion.provenance.saved(number, name, before, after))
+                self._adapter.thread.post(lambda companion: companion.provenance.saved(number, name, before, after))
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, or loaded again because it has changed on the disk."""
@@ -214,7 +213,7 @@ class EditorEvents:
             self._adapter.loaded.loaded(view)
             self._adapter.comments.loaded(view)
             if view.file_name():
-                self._post(lambda companion: companion.changes.scan(identifier), ("loaded", identifier))
+                self._adapter.thread.post(lambda companion: companion.changes.scan(identifier), ("loaded", identifier))
 
     def window_opened(self, window: sublime.Window) -> None:
         """A window was opened."""
@@ -222,7 +221,7 @@ class EditorEvents:
         self.restored(window)
         opened = to_serve(window)
         self._adapter.settings.look(window)
-        self._post(lambda companion: companion.window_opened(opened))
+        self._adapter.thread.post(lambda companion: companion.window_opened(opened))
 
     def restored(self, window: sublime.Window) -> None:
         """Clear the diffs that a window was restored with, after a restart or when its project was opened again."""
@@ -244,7 +243,7 @@ class EditorEvents:
         identifier = WindowId(window.id())
         VIEWS.closing(window)
         self._adapter.diffs.window_closing(window, elsewhere=False)
-        self._post(lambda companion: companion.reviews.reject_window(identifier))
+        self._adapter.thread.post(lambda companion: companion.reviews.reject_window(identifier))
 
     def window_closed(self, window: sublime.Window) -> None:
         """A window is about to close."""
@@ -259,11 +258,13 @@ class EditorEvents:
         self._adapter.notices.forget(window)
         self._adapter.chats.window_closed(window)
         identifier = WindowId(window.id())
-        self._post(lambda companion: companion.window_closed(identifier))
+        self._adapter.thread.post(lambda companion: companion.window_closed(identifier))
 
     def _tell_focus(self, window: sublime.Window, view: sublime.View, at: int, *, is_active: bool) -> None:
         identifier, number = WindowId(window.id()), ViewId(view.id())
-        self._post(lambda companion: (companion.active if is_active else companion.seen)(identifier, number, at))
+        self._adapter.thread.post(
+            lambda companion: (companion.active if is_active else companion.seen)(identifier, number, at)
+        )
 
     def set_keys(self, view: sublime.View) -> None:
         """Give a chat the keys of Vim, or take them, as the settings say."""

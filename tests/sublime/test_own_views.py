@@ -134,7 +134,7 @@ class TestProjects(PosingCase):
         yield lambda: self.view.settings().get("terminus_view")
         self.assertTrue(loaded("sublime_text.windows").is_code(self.view))
         self.assertEqual(loaded("sublime_text.terminal.terminals").others(self.window), [])
-        self.assertEqual(loaded("sublime_text.status.reports")._shown(self.window, ()).terminals, ())
+        self.assertEqual(loaded("sublime_text.package").adapter().reports._window(self.window).terminals, ())
 
     def test_the_settings_of_a_window_say_nothing(self) -> None:
         for name in NAMES:

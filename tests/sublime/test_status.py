@@ -207,14 +207,12 @@ class TestReport(CompanionCase):
         self.assertIn("~", copied)
 
     def test_a_companion_that_does_not_run_is_reported(self) -> Steps:
-        module = loaded("sublime_text.status.reports")
         self.set_limit("sublime_text.status.reports", "LIMIT", 50)
         shown: list[tuple[Any, bool]] = []
-        nothing: Any = lambda *_: ()  # noqa: E731
-        messages = [(0.0, "The library “mcp” is missing.")]
-        facts = module.editor_facts(self.window, [], messages, nothing, nothing)
-        no: Any = lambda: None  # noqa: E731
-        module.begin_report(facts, [], lambda *seen: shown.append(seen), nothing, nothing, nothing, no)
+        adapter = loaded("sublime_text.package").adapter()
+        adapter.messenger.tell("The library “mcp” is missing.", None)
+        with patch.object(adapter.thread, "post"):
+            adapter.reports.make(self.window, lambda *seen: shown.append(seen))
         yield lambda: len(shown) == 2
         last, is_last = shown[1]
         text = loaded("status.report").report(last)

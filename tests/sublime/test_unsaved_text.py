@@ -44,7 +44,7 @@ class TestUnsavedText(CompanionCase):
     def looked_into(self) -> Steps:
         """What was told before has come, and was compared with what is on the disk."""
         come: list[bool] = []
-        self.adapter._bridge.post(lambda: come.append(True))
+        self.adapter.bridge.post(lambda: come.append(True))
         yield lambda: come
         yield lambda: not any(told.reading for told in self.adapter.unsaved._told.values())
 

@@ -14,100 +14,36 @@ import sublime
 
 from ... import __version__
 from ...clis.families import FAMILIES
-from ...clis.shell import Command
 from ...ids import WindowId
-from ...status.facts import Facts, ShownChat, ShownWindow, Stop, TerminalVariables
+from ...status.facts import Facts, ShownWindow, TerminalVariables
 from ...status.findings import Finding, Kind, findings
 from ...status.report import report, without_secrets
 from ...visible import ShownText
-from ..bridge import Post, expect
+from ..bridge import expect
 from ..minihtml import COLOURS, safe
 from ..notices import NOTICES
 from ..own_views import VIEWS, project_settings
 from ..package_control import is_installed
 from ..page import Page
 from ..panels import to_clipboard
-from ..settings import SettingsFile
 from ..terminal.terminus import TERMINUS
 from ..windows import is_in_front, is_terminal, is_visible
 
 if TYPE_CHECKING:
     from ...companion import Companion
+    from ..adapter import Adapter
 
 TITLE = "QwenCompanion Status"
 LIMIT = 3_000
 """Milliseconds to wait for the companion's answer."""
 SILENT = "The companion does not answer, so no CLI can connect. Save your work and restart Sublime Text."
 STOPPED = "The companion does not run, so no CLI can connect."
-
+MESSAGES_KEPT = 20
+"""How many of the latest messages a status report lists."""
 STARTING = "The companion is starting: it is loading its libraries. This page follows."
 
 Show = Callable[[Facts, bool], object]
-Ask = Callable[[Callable[["Companion"], object]], object]
-"""Calls a function with the companion, on the companion thread."""
-
-
-def begin_report(
-    facts: Facts,
-    commands: Sequence[Command],
-    show: Show,
-    ask: Ask,
-    on_ui: Callable[[Callable[[], object]], object],
-    is_starting: Callable[[], bool],
-    stopped: Callable[[], Stop | None],
-) -> None:
-    """Show what is known, and ask the companion for the rest. To be called on the UI thread.
-
-    `commands` are those that run the CLIs by the settings. `stopped` says why the companion doesn't run.
-    `show` gets the facts so far, and whether they are complete.
-    """
-    answers: list[Facts] = []
-
-    def silent() -> None:
-        found = stopped()
-        show(replace(facts, at=time.time(), note=STOPPED if found else SILENT, stopped=found), True)
-
-    def answered(found: Facts) -> None:
-        answers.append(found)
-        show(found, found.clis is not None)
-
-    if stopped():
-        silent()
-        return
-    show(replace(facts, note="Asking the companion…"), False)
-    ask(lambda companion: companion.look_around(facts, lambda found: on_ui(lambda: answered(found)), commands))
-    expect(
-        lambda: bool(answers),
-        is_starting,
-        patience=lambda: LIMIT,
-        starting=lambda: show(replace(facts, at=time.time(), note=STARTING), False),
-        silent=silent,
-    )
-
-
-def editor_facts(
-    front: sublime.Window,
-    settings: Sequence[object],
-    messages: Sequence[tuple[float, str]],
-    chats: Callable[[sublime.Window], tuple[ShownChat, ...]],
-    written: Callable[[sublime.Window], tuple[str, ...]],
-) -> Facts:
-    """The facts that the editor knows; `chats` gives those of a window, `written` the written changes that wait."""
-    windows = sorted(sublime.windows(), key=lambda window: window != front)
-    about = (
-        ("QwenCompanion", __version__),
-        ("Sublime Text", f"{sublime.version()} {sublime.channel()}"),
-        (sublime.platform(), sublime.arch()),
-        ("Python", platform.python_version()),
-    )
-    return Facts(
-        at=time.time(),
-        about=about,
-        windows=tuple(replace(_shown(window, chats(window)), written=written(window)) for window in windows),
-        settings=tuple(map(str, settings)),
-        messages=tuple(messages),
-        lacks_terminus=not is_installed(TERMINUS),
-    )
+"""Gets the facts so far, and whether they are complete."""
 
 
 def shareable(text: str) -> str:
@@ -117,17 +53,6 @@ def shareable(text: str) -> str:
     except (OSError, KeyError, ImportError):
         user = ""
     return without_secrets(text, str(Path.home()), user)
-
-
-def _shown(window: sublime.Window, chats: tuple[ShownChat, ...]) -> ShownWindow:
-    project = window.project_file_name()
-    named = f" ({Path(project).stem})" if project else ""
-    title = f"Window {window.id()}{named}"
-    panels = [window.find_output_panel(name.removeprefix("output.")) for name in window.panels()]
-    views = [*window.views(include_transient=True), *filter(None, panels)]
-    terminals = tuple(terminal for view in views if (terminal := _terminal(view)))
-    folders, ignored = tuple(window.folders()), tuple(project_settings(window))
-    return ShownWindow(WindowId(window.id()), title, folders, terminals, chats, ignored=ignored)
 
 
 def _terminal(view: sublime.View) -> TerminalVariables | None:
@@ -205,19 +130,15 @@ HIDDEN_INTERVAL = 1_000
 """Milliseconds between two looks whether it is visible again."""
 PHANTOMS = "qwen_companion.remedies"
 
-Begin = Callable[[Show], object]
-"""Begins a report; its facts go to the function."""
-
 
 class LiveReport:
     """One report on the screen, until its tab is closed. Lives on the UI thread."""
 
-    def __init__(self, window: sublime.Window, begin: Begin, ended: Callable[[LiveReport], object]) -> None:
+    def __init__(self, window: sublime.Window, reports: StatusReports) -> None:
         self.view = (page := Page(window, "status", TITLE)).view
         self._page = page
         self._window = window
-        self._begin = begin
-        self._ended = ended
+        self._reports = reports
         self._text = ""
         self._is_first = True
         self._wanted = True
@@ -227,7 +148,7 @@ class LiveReport:
 
     def start(self) -> None:
         """Show what is known, and go on."""
-        self._begin(self._show)
+        self._reports.make(self._window, self._show)
 
     def close(self) -> None:
         """Stop. The text stays."""
@@ -253,7 +174,7 @@ class LiveReport:
         if not self._wanted:
             return
         if not self._page.is_open:
-            self._ended(self)
+            self._reports.ended(self)
             return
         # A report that is only renewed is shown when it is complete, and not while the person selects in it.
         if (self._is_first or is_last) and self._differs(text) and not self._is_selecting():
@@ -268,9 +189,9 @@ class LiveReport:
         if not self._wanted:
             return
         if not self._page.is_open:
-            self._ended(self)
+            self._reports.ended(self)
         elif is_visible(self.view) and is_in_front(self._window):
-            self._begin(self._show)
+            self._reports.make(self._window, self._show)
         else:
             sublime.set_timeout(self._again, HIDDEN_INTERVAL)
 
@@ -310,52 +231,48 @@ def _without_time(text: str) -> list[str]:
     return lines[:1] + lines[2:]
 
 
-MESSAGES_KEPT = 20
-"""How many of the latest messages a status report lists."""
-
-
 class StatusReports:
     """Makes reports of this editor. Lives on the UI thread."""
 
-    def __init__(
-        self,
-        settings: SettingsFile,
-        post: Post,
-        on_ui: Callable[[Callable[[], object]], None],
-        is_starting: Callable[[], bool],
-        *,
-        stopped: Callable[[], Stop | None],
-        chats: Callable[[sublime.Window], tuple[ShownChat, ...]],
-        written: Callable[[sublime.Window], tuple[str, ...]],
-    ) -> None:
-        """`on_ui` calls something on the UI thread; `stopped` says why the companion doesn't run, if it doesn't.
-
-        `chats` gives those of a window, `written` sentences about the written changes that wait there.
-        """
-        self._settings = settings
-        self._post = post
-        self._on_ui = on_ui
-        self._is_starting = is_starting
-        self._stopped = stopped
-        self._chats = chats
-        self._written = written
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
         self._shown: dict[int, LiveReport] = {}
         """The reports on the screen, by the ids of their views."""
 
     def make(self, window: sublime.Window, show: Show) -> None:
-        """Make a report. `show` gets the facts so far, and whether they are complete."""
-        messages = NOTICES.latest(MESSAGES_KEPT)
-        facts = editor_facts(window, self._settings.problems, messages, self._chats, self._written)
-        commands = [self._settings.value(f"{family.launch.key}_command") for family in FAMILIES]
+        """Show what is known, and ask the companion for the rest."""
+        thread, bridge, settings = self._adapter.thread, self._adapter.bridge, self._adapter.settings
+        facts = self._facts(window)
+        commands = [settings.value(f"{family.launch.key}_command") for family in FAMILIES]
+        answers: list[Facts] = []
 
-        def ask(call: Callable[[Companion], object]) -> None:
-            self._post(call, ("report", show))
+        def silent() -> None:
+            found = thread.stop_reason
+            show(replace(facts, at=time.time(), note=STOPPED if found else SILENT, stopped=found), True)
 
-        begin_report(facts, commands, show, ask, self._on_ui, self._is_starting, self._stopped)
+        def answered(found: Facts) -> None:
+            answers.append(found)
+            show(found, found.clis is not None)
+
+        def ask(companion: Companion) -> None:
+            companion.look_around(facts, lambda found: bridge.post(lambda: answered(found)), commands)
+
+        if thread.stop_reason:
+            silent()
+            return
+        show(replace(facts, note="Asking the companion…"), False)
+        thread.post(ask, ("report", show))
+        expect(
+            lambda: bool(answers),
+            lambda: thread.is_starting,
+            patience=lambda: LIMIT,
+            starting=lambda: show(replace(facts, at=time.time(), note=STARTING), False),
+            silent=silent,
+        )
 
     def show(self, window: sublime.Window) -> None:
         """Show a report in a tab and keep it up to date while it is visible."""
-        live = LiveReport(window, lambda show: self.make(window, show), self._ended)
+        live = LiveReport(window, self)
         if before := self._shown.get(live.view.id()):
             before.close()
         self._shown[live.view.id()] = live
@@ -370,7 +287,39 @@ class StatusReports:
         for live in list(self._shown.values()):
             live.close()
 
-    def _ended(self, live: LiveReport) -> None:
+    def ended(self, live: LiveReport) -> None:
+        """The tab of a report was closed."""
         live.close()
         if self._shown.get(live.view.id()) is live:
             del self._shown[live.view.id()]
+
+    def _facts(self, front: sublime.Window) -> Facts:
+        """What the editor knows."""
+        about = (
+            ("QwenCompanion", __version__),
+            ("Sublime Text", f"{sublime.version()} {sublime.channel()}"),
+            (sublime.platform(), sublime.arch()),
+            ("Python", platform.python_version()),
+        )
+        return Facts(
+            at=time.time(),
+            about=about,
+            windows=tuple(map(self._window, sorted(sublime.windows(), key=lambda window: window != front))),
+            settings=tuple(map(str, self._adapter.settings.problems)),
+            messages=tuple(NOTICES.latest(MESSAGES_KEPT)),
+            lacks_terminus=not is_installed(TERMINUS),
+        )
+
+    def _window(self, window: sublime.Window) -> ShownWindow:
+        project = window.project_file_name()
+        panels = [window.find_output_panel(name.removeprefix("output.")) for name in window.panels()]
+        views = [*window.views(include_transient=True), *filter(None, panels)]
+        return ShownWindow(
+            WindowId(window.id()),
+            f"Window {window.id()}{f' ({Path(project).stem})' if project else ''}",
+            tuple(window.folders()),
+            tuple(terminal for view in views if (terminal := _terminal(view))),
+            self._adapter.chats.shown(window),
+            ignored=tuple(project_settings(window)),
+            written=self._adapter.written.listings.facts(window),
+        )
