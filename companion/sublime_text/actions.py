@@ -15,23 +15,23 @@ import sublime_plugin
 
 from ..actions import Action, read_actions
 from ..chats import prompt
-from ..clis.shell import below, named
+from ..clis.shell import below
 from ..comments.comment import Comment
 from ..comments.message import MAX_QUOTED, message
 from ..ids import WindowId
 from ..problems.message import problems_text
 from ..visible import ShownText, visible_name
 from . import package
-from .buffers import write_all
+from .buffers import text_of, write_all
 from .chat.context import excerpt
 from .chat.opening import have_chat
 from .chat.prompt import Recall
 from .own_views import VIEWS
 from .panels import PanelItem, choose, say, to_clipboard
-from .prompts import Recipient, meant, paste, recipients
+from .prompts import Recipient, choose_recipient, meant, named_in, paste, recipients
 from .terminal import terminals
 from .terminal.terminals import Terminal
-from .windows import is_code
+from .windows import is_code, selected_lines
 
 if TYPE_CHECKING:
     from ..chats.prompt import Excerpt
@@ -57,11 +57,7 @@ class PromptValues:
 
     def in_terminal(self, target: Terminal) -> dict[str, str]:
         """The texts for a CLI's prompt: a file after an @, and the selected lines quoted."""
-        launch, path = (target.family.launch if target.family else None), self._view.file_name()
-
-        def shown(path: str, lines: Sequence[tuple[int, int]]) -> str:
-            return named(path, target.folder, launch, lines)
-
+        shown, path = partial(named_in, target), self._view.file_name()
         file = shown(path, []).strip() if path else self._name
         problems = problems_text(self._problems, shown)
         if self._selected is None:
@@ -103,15 +99,6 @@ def symbol(view: sublime.View) -> str:
     above = [each for each in view.symbol_regions() if each.region.begin() <= line]
     name = above[-1].name if above else view.substr(view.word(point))
     return " ".join(name.split()) if any(character.isalnum() for character in name) else ""
-
-
-def selected_rows(view: sublime.View) -> range | None:
-    """The lines of the selection, from 1; None if nothing is selected."""
-    selected = next((region for region in view.sel() if not region.empty()), None)
-    if selected is None:
-        return None
-    comment = _lines(view, selected)
-    return range(comment.first, comment.last + 1)
 
 
 def _lines(view: sublime.View, region: sublime.Region) -> Comment:
@@ -170,7 +157,7 @@ def step(panel: sublime.View, by: int) -> None:
     if own is None or own.kind != "question input":
         return
     recall = Recall(own.get(RECALL))
-    text = recall.step(by, panel.substr(sublime.Region(0, panel.size())))
+    text = recall.step(by, text_of(panel))
     if text is not None:
         own.keep(**{RECALL: recall.state})
         write_all(panel, text)
@@ -215,7 +202,8 @@ def _problems(
     adapter: Adapter, window: sublime.Window, view: sublime.View, done: Callable[[Sequence[Diagnostic]], object]
 ) -> None:
     """The problems of a file, of the selected lines if there are any."""
-    rows, path = selected_rows(view), view.file_name()
+    path = view.file_name()
+    lines = None if all(region.empty() for region in view.sel()) else selected_lines(view)
     if path is None:
         done(())
         return
@@ -227,7 +215,7 @@ def _problems(
             adapter.on_another_thread(found.diagnostics, sorted_out)
 
     def sorted_out(problems: Sequence[Diagnostic]) -> None:
-        done([each for each in problems if rows is None or each.touches(rows.start, rows.stop - 1)])
+        done([each for each in problems if lines is None or any(each.touches(*some) for some in lines)])
 
     adapter.problems.read(WindowId(window.id()), [path], shown)
 
@@ -271,13 +259,10 @@ class _Sending:
 
     def _choose(self, found: list[Recipient], otherwise: Callable[[], object]) -> None:
         choices = meant(found)
-        if not choices:
-            otherwise()
-        elif len(choices) == 1:
-            self._give(choices[0])
+        if choices:
+            choose_recipient(self._window, choices, self._give, f"Send “{self._action.name}” to")
         else:
-            items: list[PanelItem] = [(f"Send to {one.title}", one.folder, partial(self._give, one)) for one in choices]
-            choose(self._window, items, f"Send “{self._action.name}” to")
+            otherwise()
 
     def _give(self, recipient: Recipient) -> None:
         if isinstance(recipient.target, Terminal):

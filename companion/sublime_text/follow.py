@@ -140,10 +140,6 @@ class Following:
             _unmark(followed)
             say(window, STOPPED)
 
-    def open(self, window: sublime.Window, visit: Visit) -> None:
-        """Go to a place that the person has chosen from the list."""
-        open_place(window, self._off_thread, visit.path, visit.line)
-
     @posted
     def show_visits(self, window: WindowId, visits: Sequence[Visit]) -> None:
         if visits and (target := find_window(window)):
@@ -319,7 +315,7 @@ class QwenCompanionRecentFilesCommand(sublime_plugin.WindowCommand):
 
     def _open(self, visit: Visit) -> None:
         if adapter := package.adapter():
-            adapter.following.open(self.window, visit)
+            open_place(self.window, adapter.on_another_thread, visit.path, visit.line)
 
 
 def _has_agent(window: sublime.Window) -> bool:

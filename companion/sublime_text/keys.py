@@ -39,17 +39,22 @@ class Keys:
 
     def __init__(self) -> None:
         self._bindings: list[_Binding] | None = None
-        self._shown: dict[tuple[str, tuple[tuple[str, object], ...]], str] = {}
 
     def of(self, command: str, **args: object) -> str:
         """The key of a command of ours with these arguments, such as “Ctrl+F8”; empty if the person has none for it.
 
         Of `command`, the part after the package's name is given. The argument `by_key` is left out.
         """
-        asked = command, tuple(sorted(args.items()))
-        if asked not in self._shown:
-            self._shown[asked] = self._find(f"{OWN}_{command}", args)
-        return self._shown[asked]
+        if self._bindings is None:
+            self._bindings = [binding for name in _FILES for binding in _read(name)]
+        wanted = f"{OWN}_{command}"
+        taken: set[tuple[str, ...]] = set()
+        for binding in reversed(self._bindings):
+            if binding.command == wanted and binding.args == args and binding.keys not in taken:
+                return _typed(binding.keys) or ", ".join(map(_shown, binding.keys))
+            if binding.command != wanted and binding.is_for_us and not binding.command.startswith(OWN):
+                taken.add(binding.keys)
+        return ""
 
     def after(self, words: str, command: str, **args: object) -> str:
         """Words with the key of a command behind them, such as “Accept Ctrl+S”; the words alone without one."""
@@ -63,18 +68,6 @@ class Keys:
     def forget(self) -> None:
         """A keymap was saved: read them again when a key is asked for."""
         self._bindings = None
-        self._shown.clear()
-
-    def _find(self, command: str, args: Mapping[str, object]) -> str:
-        if self._bindings is None:
-            self._bindings = [binding for name in _FILES for binding in _read(name)]
-        taken: set[tuple[str, ...]] = set()
-        for binding in reversed(self._bindings):
-            if binding.command == command and binding.args == args and binding.keys not in taken:
-                return _typed(binding.keys) or ", ".join(map(_shown, binding.keys))
-            if binding.command != command and binding.is_for_us and not binding.command.startswith(OWN):
-                taken.add(binding.keys)
-        return ""
 
 
 def _read(name: str) -> list[_Binding]:

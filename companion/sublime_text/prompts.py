@@ -14,9 +14,11 @@ import sublime
 
 from ..clis import screen
 from ..clis.families import FAMILIES, CliFamily
+from ..clis.shell import named
 from ..visible import ShownText
 from . import package
 from .chat.view import ChatView, used_at
+from .panels import PanelItem, choose
 from .terminal import terminals
 from .terminal.terminals import Terminal
 
@@ -30,11 +32,6 @@ def prompt_text(view: sublime.View, families: Sequence[CliFamily] = FAMILIES) ->
     first = max(0, view.rowcol(view.size())[0] - screen.HEIGHT)
     lines = view.substr(sublime.Region(view.text_point(first, 0), view.size())).split("\n")
     return screen.prompt_text(lines, [layout for family in families for layout in family.layouts])
-
-
-def has_empty_prompt(view: sublime.View, families: Sequence[CliFamily] = FAMILIES) -> bool:
-    """Whether a terminal shows the empty prompt of a CLI. A text there, or a question, hides it."""
-    return prompt_text(view, families) == ""
 
 
 LOOK = 100
@@ -187,7 +184,7 @@ def recipients(chats: ChatViews, window: sublime.Window, *, waits: bool = False)
         Recipient(one, one.family.name if one.family else "", one.focused_at // 1_000_000)
         for one in terminals.running(window)
     ]
-    found += [Recipient(one, "", 0) for one in terminals.others(window) if waits or has_empty_prompt(one.view)]
+    found += [Recipient(one, "", 0) for one in terminals.others(window) if waits or prompt_text(one.view) == ""]
     chats.last(window)  # takes over one from before a restart
     found += [Recipient(chat, chat.agent, used_at(chat.view)) for chat in chats.within(window)]
     return sorted(found, key=lambda one: -one.used_at)
@@ -204,3 +201,19 @@ def meant(found: Sequence[Recipient], agent: str = "") -> list[Recipient]:
     if agent or not found or not found[0].used_at:
         return list(found)
     return [found[0]]
+
+
+def choose_recipient(
+    window: sublime.Window, found: Sequence[Recipient], give: Callable[[Recipient], object], placeholder: str
+) -> None:
+    """Give something to the one that is meant; ask which, if there are several."""
+    if len(found) == 1:
+        give(found[0])
+    else:
+        items: list[PanelItem] = [(f"Send to {one.title}", one.folder, partial(give, one)) for one in found]
+        choose(window, items, placeholder)
+
+
+def named_in(target: Terminal, path: str, lines: Sequence[tuple[int, int]]) -> str:
+    """A file, and lines of it from 1, as they are named in the prompt of a CLI in a terminal."""
+    return named(path, target.folder, target.family.launch if target.family else None, lines)

@@ -16,12 +16,13 @@ from ..exclusion import shortened
 from ..ids import WindowId
 from ..visible import ShownText, visible
 from . import package
+from .buffers import text_of
 from .comments.sending import told
 from .minihtml import COLOURS, safe
 from .panels import PanelItem, choose, say, to_clipboard
 from .places import open_place
 from .review.header import show_reason
-from .windows import is_chat, is_code
+from .windows import is_chat, is_code, selected_lines
 
 if TYPE_CHECKING:
     from ..provenance.log import LoggedTurn
@@ -76,7 +77,8 @@ class QwenCompanionWhyCommand(sublime_plugin.TextCommand):
         if adapter and (tab := adapter.review.of(view)):
             return tab.lines_in_file()
         name = view.file_name()
-        return (name, _rows(view)) if name and is_code(view) and not package.is_in_diff(view) else None
+        rows = sorted({row - 1 for first, last in selected_lines(view) for row in range(first, last + 1)})
+        return (name, rows) if name and is_code(view) and not package.is_in_diff(view) else None
 
     def _proposal(self) -> Review | None:
         """What is proposed in this diff, or at the caret of the Review, if it has a reason."""
@@ -102,7 +104,7 @@ class QwenCompanionWhyCommand(sublime_plugin.TextCommand):
             _choose(adapter, window, told)
             return
         is_file = view.file_name() is not None
-        number, text, is_saved = WindowId(window.id()), _text(view) if is_file else None, not view.is_dirty()
+        number, text, is_saved = WindowId(window.id()), text_of(view) if is_file else None, not view.is_dirty()
 
         def answer(found: Sequence[Reason]) -> None:
             if not view.is_valid() or view.change_count() != version:
@@ -229,19 +231,6 @@ def _short(text: str) -> str:
 
 def _one_line(text: str) -> str:
     return shortened(" ".join(visible(text).split()), 100)
-
-
-def _text(view: sublime.View) -> str:
-    return view.substr(sublime.Region(0, view.size()))
-
-
-def _rows(view: sublime.View) -> list[int]:
-    rows = {
-        row
-        for region in view.sel()
-        for row in range(view.rowcol(region.begin())[0], view.rowcol(max(region.begin(), region.end() - 1))[0] + 1)
-    }
-    return sorted(rows)
 
 
 def go_to(adapter: Adapter, window: sublime.Window, turn: LoggedTurn) -> None:

@@ -241,6 +241,12 @@ def select(view: sublime.View, *places: int | sublime.Region) -> None:
     view.sel().add_all(places)
 
 
+def selected_lines(view: sublime.View) -> list[tuple[int, int]]:
+    """The first and the last line of each selection, from 1. One that ends where a line begins is without that line."""
+    ends = [(region.begin(), max(region.begin(), region.end() - 1)) for region in view.sel()]
+    return [(view.rowcol(begin)[0] + 1, view.rowcol(end)[0] + 1) for begin, end in ends]
+
+
 def put_caret(view: sublime.View, point: int) -> None:
     """Put the caret at a point, in the middle of the screen."""
     select(view, point)

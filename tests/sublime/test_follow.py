@@ -90,7 +90,8 @@ class TestFollowing(ChatCase):
             self.assertEqual(opened, [str(self.folder / "one.py")])
             recent = self.following.recent(self.window)
             self.assertFalse([visit.path for visit in recent if "evil" in visit.path])
-            self.following.open(self.window, next(visit for visit in recent if visit.path == "/nowhere/new.py"))
+            command = loaded("sublime_text.follow").QwenCompanionRecentFilesCommand(self.window)
+            command._open(next(visit for visit in recent if visit.path == "/nowhere/new.py"))
             yield lambda: self.screen.said("There is no file")
         self.assertEqual(opened, [str(self.folder / "one.py")])
 

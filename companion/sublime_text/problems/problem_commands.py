@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -10,17 +10,17 @@ import sublime
 import sublime_plugin
 
 from ...clis.mcp_configuration import CLIENTS, McpClient, configuration, install
-from ...clis.shell import below, named
+from ...clis.shell import below
 from ...comments.message import markdown
 from ...ids import WindowId
 from ...problems.message import problems_text
 from ...visible import ShownText
 from .. import package
 from ..adapter import SCRIPT
-from ..panels import PanelItem, choose, say, to_clipboard
-from ..prompts import Recipient, add_to_prompt, meant, paste, recipients
+from ..panels import choose, say, to_clipboard
+from ..prompts import Recipient, add_to_prompt, choose_recipient, meant, named_in, paste, recipients
 from ..terminal.terminals import Terminal
-from ..windows import is_code
+from ..windows import is_code, selected_lines
 
 if TYPE_CHECKING:
     from ...problems.diagnostic import Diagnostic
@@ -51,7 +51,7 @@ def send_problems(adapter: Adapter, window: sublime.Window, scope: Scope) -> Non
     if path and scope != "window" and (why := adapter.refusal(window, [path])):
         say(window, why)
         return
-    rows = _rows(view) if view and scope == "selection" else None
+    rows = selected_lines(view) if view and scope == "selection" else None
     sharing = adapter.settings.sharing(window)
 
     def listed(problems: Sequence[Diagnostic]) -> None:
@@ -68,23 +68,13 @@ def send_problems(adapter: Adapter, window: sublime.Window, scope: Scope) -> Non
     adapter.problems.read(WindowId(window.id()), None if scope == "window" or path is None else [path], read)
 
 
-def _rows(view: sublime.View) -> list[tuple[int, int]]:
-    """The first and the last line of each selection, from 1. One that ends where a line begins is without that line."""
-    ends = [(region.begin(), max(region.begin(), region.end() - 1)) for region in view.sel()]
-    return [(view.rowcol(begin)[0] + 1, view.rowcol(end)[0] + 1) for begin, end in ends]
-
-
 def _give(adapter: Adapter, window: sublime.Window, problems: Sequence[Diagnostic]) -> None:
     choices = meant(recipients(adapter.chats, window))
-    give: Callable[[Recipient], object] = partial(_give_to, adapter, window, problems)
     if not choices:
         _copy(problems)
         say(window, NOBODY)
-    elif len(choices) == 1:
-        give(choices[0])
     else:
-        items: list[PanelItem] = [(f"Send to {one.title}", one.folder, partial(give, one)) for one in choices]
-        choose(window, items, "Send the problems to")
+        choose_recipient(window, choices, partial(_give_to, adapter, window, problems), "Send the problems to")
 
 
 def _give_to(adapter: Adapter, window: sublime.Window, problems: Sequence[Diagnostic], recipient: Recipient) -> None:
@@ -93,17 +83,13 @@ def _give_to(adapter: Adapter, window: sublime.Window, problems: Sequence[Diagno
         add_to_prompt(target, problems_text(problems, lambda path, _: below(path, target.folder)), [])
         adapter.chats.go_to(target)
         return
-    launch = target.family.launch if target.family else None
-
-    def shown(path: str, lines: Sequence[tuple[int, int]]) -> str:
-        return named(path, target.folder, launch, lines)
 
     def done(why: str) -> None:
         if why:
             _copy(problems)
             say(window, f"{why} {IN_CLIPBOARD}")
 
-    paste(target, window, ShownText(problems_text(problems, shown)), done)
+    paste(target, window, ShownText(problems_text(problems, partial(named_in, target))), done)
 
 
 def _copy(problems: Sequence[Diagnostic]) -> None:

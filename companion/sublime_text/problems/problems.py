@@ -15,6 +15,7 @@ from ...ids import WindowId
 from ...problems.formats import Result, of_build, of_linter
 from ...problems.quiet import LONGEST
 from ...problems.shown import FileProblems, ShownProblems
+from ..buffers import text_of
 from ..windows import find_window
 from . import lsp
 
@@ -217,11 +218,7 @@ def _complete(window: WindowId, paths: Sequence[str] | None, read: _Read | None)
         provider, problems = "build", build_problems(found, paths) or []
     open_views = {name: view for view in found.views() if (name := view.file_name())}
     shown = {file.path for file in problems if file.rows}
-    texts = {
-        path: view.substr(sublime.Region(0, view.size()))
-        for path, view in open_views.items()
-        if path in shown and view.size() <= MAX_TEXT
-    }
+    texts = {path: text_of(view) for path, view in open_views.items() if path in shown and view.size() <= MAX_TEXT}
     unchecked = [path for path in paths or () if path not in open_views]
     seen = {path: read.seen[path] for path in open_views if path in read.seen}
     return ShownProblems(provider, problems, tuple(found.folders()), texts, unchecked, seen, read.awaited)
