@@ -332,7 +332,8 @@ class CliSessions:
     ) -> Session:
         """A door has opened a session.
 
-        An agent's lasts until its token is taken back, a model's until it is idle: they need no stream.
+        An agent's lasts until its token is taken back, a model's until it is idle: they need no stream. One on a
+        WebSocket ends with that.
         """
         session = self._sessions[identifier] = Session(
             identifier,
@@ -346,7 +347,8 @@ class CliSessions:
             maps=self._maps if is_elsewhere else PathMaps,
         )
         if not is_agent:
-            self._end_later(identifier)
+            if door != "websocket":
+                self._end_later(identifier)
             return session
         if is_model:
             self._end_if_idle(session)

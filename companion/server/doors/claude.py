@@ -182,8 +182,8 @@ class Client:
         self._is_due = False
         """Whether the selection may have changed since it was told."""
         self._told: dict[str, Any] | None = None
-        self._was_listening = False
-        """Whether it heard what changed, before the reload."""
+        self._is_to_listen = False
+        """Whether it has asked for what makes it hear what changes."""
 
     # The wire
 
@@ -295,10 +295,12 @@ class Client:
 
     def _listen_later(self) -> None:
         """It hears what changes as soon as it has taken in the answer."""
+        self._is_to_listen = True
         asyncio.get_running_loop().call_later(SETTLING, self._listen)
 
     def _listen(self) -> None:
         """It hears what changes from now on."""
+        self._is_to_listen = True
         if self._session and self.wire and self.wire.is_open and self._stream is None:
             self._stream = _Stream(self._notify, self.wire.readable)
             self._session.initialized(self)
@@ -478,7 +480,7 @@ class Client:
             "identifier": self.identifier,
             "family": self.cli,
             "since": session.since if session else None,
-            "is_listening": self._stream is not None,
+            "is_listening": self._is_to_listen,
             "calls": {one.identifier: [one.path, one.tab] for one in self.proposals.values()},
         }
 
@@ -489,11 +491,11 @@ class Client:
             self.proposals[identifier] = Proposal(self, identifier, path, tab)
         if left["since"] is not None:
             self._begin().since = left["since"]
-        self._was_listening = left["is_listening"]
+        self._is_to_listen = left["is_listening"]
 
     def resumed(self) -> None:
         """Its wire is here."""
-        if self._was_listening:
+        if self._is_to_listen:
             self._listen()
 
 

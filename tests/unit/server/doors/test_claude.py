@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from companion.clis.families import CLAUDE_CODE, OPENCODE
 from companion.ids import WindowId
-from companion.server import knowledge
+from companion.server import knowledge, sessions
 from companion.server.window_screen import Selected, Selection, Tab
 from companion.settings import Settings
 
@@ -130,6 +131,21 @@ def test_the_selection_is_told_after_the_tools_were_listed_and_not_before(
     start, end = {"line": 1, "character": 0}, {"line": 1, "character": 3}
     assert told["selection"] == {"start": start, "end": end, "isEmpty": False}
     assert told["fileUrl"] == Path(path).as_uri()
+
+
+def test_a_cli_that_takes_its_time_before_it_asks_for_the_tools_is_told_what_changes(
+    running: Running, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch
+):
+    """The connection is the session: nothing else may end it."""
+    monkeypatch.setattr(sessions, "STREAM_GONE_LIMIT", 0.01)
+    client = connect(running)
+    client.ask("ping")
+    time.sleep(0.1)
+    client.ask("tools/list")
+    select(running, path)
+    while client.hears("selection_changed")["filePath"] != path:
+        pass
+    assert len(running.sessions()) == 1
 
 
 @pytest.mark.parametrize("settings", [Settings(context="off"), Settings(context_exclude=("*.py",))])

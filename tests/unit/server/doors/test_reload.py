@@ -58,6 +58,20 @@ def test_what_changes_is_told_after_a_reload(start: Start, connect: Connect, pat
         pass
 
 
+def test_a_reload_just_after_the_tools_were_listed_leaves_a_cli_that_is_told_what_changes(
+    start: Start, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = start()
+    monkeypatch.setattr(claude_module, "SETTLING", 600)
+    client = connect(running)
+    client.ask("tools/list")
+    running = reload(running, start)
+    until(lambda: running.do(lambda it: [one.stream for one in it._windows[FIRST].sessions if one.stream]))
+    select(running, path)
+    while client.hears("selection_changed")["filePath"] != path:
+        pass
+
+
 def test_a_message_that_is_half_here_is_answered_by_the_next_instance(start: Start, connect: Connect) -> None:
     running = start()
     client = connect(running)
