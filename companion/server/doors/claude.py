@@ -290,8 +290,12 @@ class Client:
             self._listen()
         elif method == "notifications/cancelled":
             number = params.get("requestId")
-            if isinstance(number, int | str) and (proposal := self.proposals.get(number)):
+            if not isinstance(number, int | str):
+                return
+            if proposal := self.proposals.get(number):
                 proposal.withdraw()
+            elif task := self._answering.get(number):
+                task.cancel()
 
     def _listen_later(self) -> None:
         """It hears what changes as soon as it has taken in the answer."""
@@ -371,7 +375,7 @@ class Client:
             self._fail(identifier, -32602, f"Unknown tool: {shortened(str(name), 100)}")
         elif identifier in self._answering or identifier in self.proposals:
             self._fail(identifier, -32600, "This id is in use")
-        elif len(self._answering) + len(self.proposals) >= MOST_CALLS:
+        elif len(self._answering.keys() | self.proposals.keys()) >= MOST_CALLS:
             self._fail(identifier, -32000, "Too many calls wait for an answer")
         else:
             given = cast("dict[str, Any]", arguments)
@@ -415,13 +419,15 @@ class Client:
 
     async def _open(self, identifier: int | str, given: OpenDiff) -> dict[str, Any] | None:
         path = given.new_file_path
-        if why := await asyncio.to_thread(refusal, path):
-            return failed(f"openDiff: new_file_path: {shortened(path, 300)} {why}")
-        if self._offer.sessions.is_left:
-            return failed(AGAIN)
-        # It has one question for a file at a time: an older one has been answered in the terminal.
-        self._withdraw(lambda one: one.tab == given.tab_name or one.path == path)
         proposal = self.proposals[identifier] = Proposal(self, identifier, path, given.tab_name)
+        why = await asyncio.to_thread(refusal, path)
+        if identifier not in self.proposals:  # it was given up meanwhile, which has answered the call
+            return None
+        if why or self._offer.sessions.is_left:
+            del self.proposals[identifier]
+            return failed(f"openDiff: new_file_path: {shortened(path, 300)} {why}" if why else AGAIN)
+        # It has one question for a file at a time: an older one has been answered in the terminal.
+        self._withdraw(lambda one: one is not proposal and (one.tab == given.tab_name or one.path == path))
         connected = self._session.since if self._session and self._session.is_in_terminal else None
         self._offer.reviews.open(proposal, path, given.new_file_contents, connected=connected)
         return None
@@ -458,6 +464,7 @@ class Client:
         """Leave the connection to the next instance; None if that is impossible, and it ends."""
         for identifier, task in list(self._answering.items()):
             task.cancel()
+            self.proposals.pop(identifier, None)  # it has not opened
             self._answer(identifier, failed(AGAIN))
         left = None
         with contextlib.suppress(OSError):

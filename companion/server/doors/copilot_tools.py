@@ -182,11 +182,22 @@ class CopilotTools:
     # Diffs
 
     async def _open(self, session: Session, given: DiffCall) -> dict[str, Any]:
+        call = _call_of(given.tab_name)
+        self._offer.endpoint.cancel(session, call)
+        closed = session.calls[call] = asyncio.Event()
+        try:
+            if why := await self._refusal(session, given.original_file_path):
+                return failed(why)
+            if closed.is_set():
+                return _outcome(given.tab_name, "REJECTED", "closed_via_tool")
+            return await self._decided(session, given, closed)
+        finally:
+            if session.calls.get(call) is closed:
+                del session.calls[call]
+
+    async def _decided(self, session: Session, given: DiffCall, closed: asyncio.Event) -> dict[str, Any]:
+        """What the person has decided on a diff, or the CLI, which sets `closed`."""
         path, tab = given.original_file_path, given.tab_name
-        if why := await self._refusal(session, path):
-            return failed(why)
-        self._offer.endpoint.cancel(session, _call_of(tab))
-        closed = session.calls[_call_of(tab)] = asyncio.Event()
         asking = Asking(session, is_model=False)
         title = self._offer.endpoint.state.titles.get(session.known_as, "")
         review = self._offer.reviews.open(asking, path, given.new_file_contents, title=title, connected=session.since)
@@ -195,8 +206,6 @@ class CopilotTools:
             await asyncio.wait((asking.outcome, closing), return_when=asyncio.FIRST_COMPLETED)
         finally:
             closing.cancel()
-            if session.calls.get(_call_of(tab)) is closed:
-                del session.calls[_call_of(tab)]
             if not asking.has_outcome:
                 if closed.is_set():
                     self._offer.background(self._offer.reviews.close(asking, path))
@@ -217,7 +226,7 @@ class CopilotTools:
             return f"open_diff: original_file_path: {shortened(path, 300)} {why}"
         if self._offer.sessions.is_left:
             return LEFT.replace("openDiff", "open_diff")
-        if sum(_is_diff(one) for one in session.calls) >= MOST_CALLS:
+        if sum(_is_diff(one) for one in session.calls) > MOST_CALLS:  # this one is among them
             return "open_diff: too many diffs wait for an answer."
         return "" if session in self._offer.sessions else OVER
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import stat
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +17,12 @@ import pytest
 from companion.clis.families import CLAUDE_CODE, OPENCODE
 from companion.ids import WindowId
 from companion.server import knowledge, sessions
+from companion.server.doors import claude
 from companion.server.window_screen import Selected, Selection, Tab
 from companion.settings import Settings
 
 from ...conftest import FIRST, Running, until
+from ...wire import LIMIT
 from .client import TOKEN, Client, lock_of, texts
 from .conftest import Connect
 
@@ -218,6 +221,40 @@ def test_every_other_end_of_a_diff_is_a_rejection(running: Running, connect: Con
         assert texts(client.answer(call)) == ["DIFF_REJECTED", "a tab"]
         client.call("closeAllDiffTabs")
         until(lambda: not running.editor.open_diffs)
+
+
+@pytest.mark.parametrize("end", ["close_tab", "closeAllDiffTabs", "notifications/cancelled"])
+def test_a_diff_that_is_given_up_while_the_disk_is_slow_never_opens(
+    running: Running, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch, end: str
+):
+    disk = threading.Event()
+    monkeypatch.setattr(claude, "refusal", lambda _: "" if disk.wait(LIMIT) else "is on a disk that hangs")
+    client = connect(running)
+    call = client.propose(path, "new\n")
+    client.ask("ping")
+    if end == "notifications/cancelled":
+        client.notify(end, requestId=call)
+    else:
+        client.call(end, tab_name="a tab")
+    assert texts(client.answer(call)) == ["DIFF_REJECTED", "a tab"]
+    disk.set()
+    until(lambda: not is_answering(running))
+    assert running.do(lambda companion: list(companion.reviews)) == []
+
+
+def test_a_diff_that_is_cancelled_in_the_same_packet_never_opens(running: Running, connect: Connect, path: str):
+    client = connect(running)
+    arguments = {"new_file_path": path, "new_file_contents": "new\n", "tab_name": "a tab"}
+    call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "openDiff", "arguments": arguments}}
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+    client.socket.sendall(client.raw(call) + client.raw(cancel))
+    client.ask("ping")
+    until(lambda: not is_answering(running))
+    assert running.do(lambda companion: list(companion.reviews)) == []
+
+
+def is_answering(running: Running) -> bool:
+    return running.do(lambda it: any(one._answering for one in it._windows[FIRST].websockets._clients))
 
 
 def test_the_end_of_the_editor_is_a_rejection(start: Callable[..., Running], connect: Connect, path: str):

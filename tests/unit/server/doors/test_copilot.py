@@ -27,6 +27,7 @@ from companion.companion import Companion
 from companion.ids import WindowId
 from companion.platforms import local_sockets
 from companion.review import writes
+from companion.server.doors import copilot_tools
 from companion.server.doors.copilot_tools import MOST_TITLE, TOOLS
 from companion.server.http import bodies
 from companion.server.window_screen import Selected, Selection
@@ -348,6 +349,38 @@ def test_the_cli_closes_its_own_diff(running: Running, connect: Connect, path: s
     answer = until(lambda: answers)[0]
     assert (answer["result"], answer["trigger"]) == ("REJECTED", "closed_via_tool")
     until(lambda: not running.do(lambda companion: list(companion.reviews)))
+
+
+def test_a_diff_that_is_closed_while_the_disk_is_slow_never_opens(
+    running: Running, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch
+):
+    disk, is_asked = threading.Event(), threading.Event()
+
+    def look(_: str) -> str:
+        is_asked.set()
+        return "" if disk.wait(LIMIT) else "is on a disk that hangs"
+
+    monkeypatch.setattr(copilot_tools, "refusal", look)
+    cli = connect(running)
+    answers = cli.propose(path, "new\n")
+    assert is_asked.wait(LIMIT)
+    assert not cli.told("close_diff", tab_name="a tab")["already_closed"]
+    disk.set()
+    assert until(lambda: answers)[0]["trigger"] == "closed_via_tool"
+    assert running.do(lambda companion: list(companion.reviews)) == []
+
+
+def test_no_more_diffs_wait_than_a_person_could_answer(
+    running: Running, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(copilot_tools, "MOST_CALLS", 1)
+    cli = connect(running)
+    answers = cli.propose(path, "new\n")
+    review = the_diff(running)
+    arguments = {"original_file_path": path, "new_file_contents": "other\n", "tab_name": "another tab"}
+    assert "too many diffs" in cli.tool("open_diff", **arguments)["result"]["content"][0]["text"]
+    running.do(lambda companion: companion.reviews.reject(review.number))
+    until(lambda: answers)
 
 
 def test_a_cli_that_goes_away_leaves_a_diff_that_nobody_waits_for(running: Running, path: str):
