@@ -216,7 +216,8 @@ class WindowServer:
         state = self.endpoint.state
         state.sessions = self._app.session_ids() | self._local.app.session_ids()
         state.outboxes = self._app.outboxes()
-        state.calls = self._app.calls() | self._local.app.calls()
+        for session, calls in (self._app.calls() | self._local.app.calls()).items():
+            state.calls.setdefault(session, {}).update(calls)
         state.connections = self._server.release_idle() + self._local.server.release_idle()
         state.live += self.websockets.release()
         return state

@@ -329,15 +329,21 @@ def test_the_call_of_an_agent_that_waits_is_answered_after_a_reload(start: Start
 @contextmanager
 def waiting_call(running: Running, path: str) -> Iterator[tuple[Cli, socket.socket]]:
     """An agent, and the connection on which its call 9 waits for the outcome of a diff."""
-    with running.agent() as guest:
-        params = {"name": "openDiff", "arguments": {"filePath": path, "newContent": "new\n"}}
-        body = json.dumps({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params}).encode()
-        headers = {**guest.headers(), "host": f"127.0.0.1:{guest.port}", "content-length": str(len(body))}
-        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        with socket.create_connection(("127.0.0.1", guest.port), LIMIT) as connection:
-            connection.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
-            running.diff(path)
-            yield guest, connection
+    with running.agent() as guest, another_call(running, guest, path, 9) as connection:
+        yield guest, connection
+
+
+@contextmanager
+def another_call(running: Running, guest: Cli, path: str, number: int) -> Iterator[socket.socket]:
+    """The connection on which a call of an agent waits for the outcome of a diff."""
+    params = {"name": "openDiff", "arguments": {"filePath": path, "newContent": "new\n"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).encode()
+    headers = {**guest.headers(), "host": f"127.0.0.1:{guest.port}", "content-length": str(len(body))}
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    with socket.create_connection(("127.0.0.1", guest.port), LIMIT) as connection:
+        connection.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n".encode() + body)
+        running.diff(path)
+        yield connection
 
 
 @pytest.mark.parametrize("reloads", [1, 2])
@@ -368,6 +374,19 @@ def test_a_call_that_is_cancelled_after_a_reload_ends_and_its_diff_stays(
         connection.settimeout(LIMIT)
         assert b"The call was cancelled." in connection.recv(65536)
         until(lambda: running.diff(path).review.orphaned)
+
+
+def test_each_call_can_be_cancelled_whichever_instance_it_was_made_to(start: Start, project: Path) -> None:
+    running, paths = start(), [str(project / name) for name in ("a.py", "b.py")]
+    with waiting_call(running, paths[0]) as (guest, first):
+        running = reload(running, start)
+        with another_call(running, guest, paths[1], 10) as second:
+            running = reload(running, start)
+            for number, connection in ((10, second), (9, first)):
+                message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
+                assert guest.send("POST", "/mcp", message).status_code == 202
+                connection.settimeout(LIMIT)
+                assert b"The call was cancelled." in connection.recv(65536)
 
 
 # The permissions of a chat

@@ -139,9 +139,9 @@ class App:
         return {**self._endpoint.state.outboxes, **unsent}
 
     def calls(self) -> dict[str, dict[int | str, Callable[[], object]]]:
-        """What cancels the calls that wait for the person, on any thread: by the ids of sessions and calls."""
+        """What cancels the calls to this instance that wait, on any thread: by the ids of sessions and calls."""
         loop = asyncio.get_running_loop()
-        found = {session: dict(waiting) for session, waiting in self._endpoint.state.calls.items()}
+        found: dict[str, dict[int | str, Callable[[], object]]] = {}
 
         def cancel(call: asyncio.Event) -> None:
             with contextlib.suppress(RuntimeError):  # this instance has ended meanwhile
