@@ -137,6 +137,8 @@ class Holder(ModuleType):
             rejected: list[dict[str, Any]] = []
             for window in self._windows.values():
                 reviews, window["reviews"] = window.get("reviews", []), []
+                for living in window["live"]:
+                    living["calls"] = {}  # they are answered here
                 for review in reviews:
                     rejected.append(review)
                     _reject(review, window["outboxes"])

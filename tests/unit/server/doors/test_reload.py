@@ -128,6 +128,22 @@ def test_an_open_diff_is_rejected_if_no_instance_takes_over(
     assert sys.modules[handover.HOLDER]
 
 
+def test_a_diff_that_was_rejected_for_want_of_an_instance_is_not_answered_again_by_a_later_one(
+    start: Start, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "GRACE", 0.1)
+    running = start()
+    client = connect(running)
+    call = client.propose(path, "new\n")
+    running.diff(path)
+    unload(running)
+    assert texts(client.answer(call)) == ["DIFF_REJECTED", "a tab"]
+    start()
+    assert client.call("closeAllDiffTabs") == ["CLOSED_0_DIFF_TABS"]
+    assert client.ask("ping")["result"] == {}
+    assert [one for one in client.waiting if one.get("id") == call] == []
+
+
 def test_where_no_connection_can_be_left_it_ends_with_a_rejection(
     start: Start, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
