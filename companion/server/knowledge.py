@@ -47,7 +47,7 @@ from .tool_schemas import (
     SymbolsAnswer,
     TabAnswer,
 )
-from .window_screen import EditorTools, Selection, SymbolQuestion
+from .window_screen import EditorTools, Selection, SymbolQuestion, Tab
 
 T = TypeVar("T")
 
@@ -247,6 +247,14 @@ class EditorKnowledge:
         if not notes:
             raise NotSharedError(FULL.format(most=MAX_NOTES))
         return PointOutAnswer(notes=notes)
+
+    async def tab(self, path: str) -> Tab | None:
+        """The tab that shows a file that may be told, whatever links lead to it; None if there is none."""
+        sharing = self._sharing()
+        [spelled] = await self._as_open([path])
+        tabs = await self._source.tabs(self._window) or ()
+        found = next((each for each in tabs if each.path == spelled), None)
+        return None if found is None or await self._is_excluded(sharing, found.path) else found
 
     async def save(self, path: str) -> bool:
         """Save a file of the window's folders that a tab shows. Returns whether it has no unsaved changes then.

@@ -28,7 +28,6 @@ from ..tool_schemas import (
     GetOpenFilesArguments,
     OpenFileArguments,
     PlaceAnswer,
-    TabAnswer,
 )
 
 WAIT = 2.0
@@ -187,11 +186,8 @@ class ClaudeTools:
         shown = await self._knowledge.show(where, given.start_text)
         return text(f"Opened file: {given.file_path}") if shown.is_shown else text("The file could not be shown.")
 
-    async def _tabs(self) -> list[TabAnswer]:
-        answer = await self._knowledge.open_files(GetOpenFilesArguments.model_validate({"limit": MOST}))
-        return answer.files
-
     async def _open_editors(self, _arguments: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._knowledge.open_files(GetOpenFilesArguments.model_validate({"limit": MOST}))
         return _json(
             {
                 "tabs": [
@@ -202,7 +198,7 @@ class ClaudeTools:
                         "languageId": one.language.lower(),
                         "isDirty": one.has_unsaved_changes,
                     }
-                    for one in await self._tabs()
+                    for one in answer.files
                 ]
             }
         )
@@ -220,24 +216,17 @@ class ClaudeTools:
 
     async def _is_dirty(self, arguments: dict[str, Any]) -> dict[str, Any]:
         path = OneFile.model_validate(arguments).file_path
-        if (tab := await self._tab(path)) is None:
+        if (tab := await self._knowledge.tab(path)) is None:
             return _json({"success": False, "message": f"Document not open: {path}"})
         return _json({"success": True, "filePath": path, "isDirty": tab.has_unsaved_changes, "isUntitled": False})
 
     async def _save(self, arguments: dict[str, Any]) -> dict[str, Any]:
         path = OneFile.model_validate(arguments).file_path
-        if (tab := await self._tab(path)) is None:
+        if (tab := await self._knowledge.tab(path)) is None:
             return _json({"success": False, "message": f"Document not open: {path}"})
         is_saved = await self._knowledge.save(tab.path)
         message = "Document saved successfully" if is_saved else "Document could not be saved"
         return _json({"success": is_saved, "filePath": path, "saved": is_saved, "message": message})
-
-    async def _tab(self, path: str) -> TabAnswer | None:
-        return next((one for one in await self._tabs() if _is_same(one.path, path)), None)
-
-
-def _is_same(one: str, other: str) -> bool:
-    return os.path.normpath(one) == os.path.normpath(other)
 
 
 def path_of(uri: str) -> str:

@@ -337,6 +337,21 @@ def test_the_tools_about_tabs_and_folders(running: Running, connect: Connect, pa
     assert running.editor.places == [(path, 2)]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links want rights there")
+def test_a_file_is_saved_whose_tab_has_another_path_than_the_cli(
+    running: Running, connect: Connect, path: str, project: Path, tmp_path: Path
+):
+    """The folder that is open is a link, and the CLI names the file by where that leads to."""
+    link = tmp_path / "link"
+    link.symlink_to(project)
+    shown = str(link / "a.py")
+    running.editor.tabs_shown = [Tab(shown, "", is_active=True, has_unsaved_changes=True)]
+    client = connect(running)
+    assert json.loads(client.call("checkDocumentDirty", filePath=path)[0])["isDirty"] is True
+    assert json.loads(client.call("saveDocument", filePath=path)[0])["saved"] is True
+    assert running.editor.saved == [shown]
+
+
 def test_a_text_is_looked_for_only_in_a_file_that_may_be_told_and_is_of_this_computer(
     running: Running, connect: Connect, path: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
