@@ -214,7 +214,8 @@ class EditorKnowledge:
         if why := await self._reads.one(path, why_unopened):
             raise NotSharedError(f"openFile: {why}")
         line = await self._reads.one(path, lambda path: _line_of(path, words)) if words else arguments.line
-        is_shown = await self._source.show_place(self._window, path, line)
+        [spelled] = await self._as_open([path])
+        is_shown = await self._source.show_place(self._window, spelled, line)
         return OpenFileAnswer(is_shown=is_shown)
 
     async def point_out(self, by: str, arguments: PointOutArguments) -> PointOutAnswer:

@@ -338,7 +338,7 @@ def test_the_tools_about_tabs_and_folders(running: Running, connect: Connect, pa
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links want rights there")
-def test_a_file_is_saved_whose_tab_has_another_path_than_the_cli(
+def test_a_file_is_saved_and_shown_whose_tab_has_another_path_than_the_cli(
     running: Running, connect: Connect, path: str, project: Path, tmp_path: Path
 ):
     """The folder that is open is a link, and the CLI names the file by where that leads to."""
@@ -350,6 +350,8 @@ def test_a_file_is_saved_whose_tab_has_another_path_than_the_cli(
     assert json.loads(client.call("checkDocumentDirty", filePath=path)[0])["isDirty"] is True
     assert json.loads(client.call("saveDocument", filePath=path)[0])["saved"] is True
     assert running.editor.saved == [shown]
+    client.call("openFile", filePath=path)
+    assert running.editor.places == [(shown, 1)]
 
 
 def test_a_text_is_looked_for_only_in_a_file_that_may_be_told_and_is_of_this_computer(
