@@ -226,11 +226,13 @@ class Endpoint:
 
     def heal(self, lives: Lives) -> list[str]:
         """Write the discovery files again that were removed or changed. Returns the same as `publish`."""
-        return self._on_disk(
-            lambda: [
-                problem for one in self.publications for problem in one.heal(self._told, self.names(one.family), lives)
-            ]
-        )
+        return self._on_disk(lambda: self._heal(lives))
+
+    def _heal(self, lives: Lives) -> list[str]:
+        if self.state.local and not os.path.lexists(self.state.local.getsockname()):
+            self.close_socket()  # somebody has removed it, so that nobody reaches it any more
+            return self._publish()
+        return [problem for one in self.publications for problem in one.heal(self._told, self.names(one.family), lives)]
 
     def touch(self) -> list[str]:
         """Make the discovery files the newest, because the window got the focus. Returns the same as `publish`."""

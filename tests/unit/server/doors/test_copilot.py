@@ -213,6 +213,17 @@ def test_without_the_nonce_of_the_lock_file_nobody_is_let_in(running: Running, n
     assert not running.do(lambda companion: companion.state_elsewhere(WindowId(FIRST), "over SSH")).refused
 
 
+def test_a_socket_that_somebody_has_removed_is_opened_again(ticking: Running, connect: Connect):
+    """Such as whatever cleans the folder for temporary files."""
+    lock = lock_of(ticking)
+    before = connect(ticking)
+    os.unlink(lock["socketPath"])
+    until(lambda: os.path.exists(lock["socketPath"]))
+    until(lambda: not ticking.do(lambda it: it._windows[FIRST]._local.is_due))
+    assert connect(ticking).told("get_vscode_info")
+    assert before.told("get_vscode_info")
+
+
 def test_the_socket_is_opened_by_one_look_at_a_time(running: Running, monkeypatch: pytest.MonkeyPatch):
     lock_of(running)
     door = running.do(lambda companion: companion._windows[WindowId(FIRST)]._local)
