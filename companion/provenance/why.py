@@ -374,13 +374,13 @@ def _steps(turn: ReportedTurn) -> dict[str, list[ReplayStep]]:
 
 def log_save(log: ProvenanceLog, sharing: Sharing, path: str, before: str, after: str) -> None:
     """Write down which lines that an agent has written once the person has written anew. It blocks."""
-    path = os.path.realpath(path)
+    path = os.path.normcase(os.path.realpath(path))
     turns = log.turns(path)
     known = frozenset(each for _, turn in turns for call in turn.calls for run in call.runs for each in run.added)
     if not known or max(len(before), len(after)) > MAX_COMPARED:
         return
     roots = [os.path.realpath(folder) for folder in sharing.folders]
-    root = below(os.path.normcase(path), roots) or turns[-1][0]
+    root = below(path, roots) or turns[-1][0]
     if runs := added_runs(before, after, known):
         name = os.path.relpath(path, root).replace(os.sep, "/")
         _add(log, root, LoggedTurn(time.time(), "", (LoggedCall(name, runs),)))

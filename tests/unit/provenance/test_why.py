@@ -79,6 +79,20 @@ def test_a_line_that_was_taken_away_and_that_the_person_writes_anew_is_theirs(de
     assert desk.said("return round") != [("", "")]
 
 
+def test_what_the_person_writes_anew_is_theirs_also_where_the_system_compares_paths_in_lower_case(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Windows does."""
+    monkeypatch.setattr("os.path.normcase", str.lower)
+    line = "the_price_of_everything = 1\n"
+    desk.write(numbered(5), "Shop.py")
+    desk.turn("Write it", ("line number 2 of 5\n", "line number 2 of 5\n" + line, "So."), name="Shop.py")
+    assert desk.said("the_price", "Shop.py") == [("Write it", "So.")]
+    desk.save(numbered(5), "Shop.py")
+    desk.save(numbered(5).replace("line number 4", line + "line number 4"), "Shop.py")
+    assert desk.said("the_price", "Shop.py") == [("", "")]
+
+
 def test_what_is_left_after_an_undo_leads_where_it_did_and_so_does_what_is_taken_back(desk: Desk) -> None:
     shop(desk)
     text, known = desk.text(), {words: desk.said(words) for words in ("raise ValueError", "return round", "CURRENCY")}
