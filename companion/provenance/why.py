@@ -380,6 +380,8 @@ def log_save(log: ProvenanceLog, sharing: Sharing, path: str, before: str, after
     if not known or max(len(before), len(after)) > MAX_COMPARED:
         return
     roots = [os.path.realpath(folder) for folder in sharing.folders]
+    if sharing.is_excluded(path, roots):
+        return
     root = below(path, roots) or turns[-1][0]
     if runs := added_runs(before, after, known):
         name = os.path.relpath(path, root).replace(os.sep, "/")

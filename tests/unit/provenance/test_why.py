@@ -209,6 +209,16 @@ def test_what_is_excluded_never_enters_the_log_and_is_never_answered(desk: Desk)
     assert desk.why(0, name="open.py", told=Sharing(exclude=("*.py",), folders=(str(desk.folder),))) == []
 
 
+def test_what_the_person_saves_in_a_file_that_is_excluded_by_now_is_not_logged(desk: Desk) -> None:
+    line = "the_price_of_everything = 1\n"
+    desk.turn("Write", (None, line, "x"))
+    before = {path: path.read_bytes() for path in desk.stores.glob("*.why")}
+    desk.exclude = ("*.py",)
+    desk.save("")
+    desk.save(line)
+    assert {path: path.read_bytes() for path in desk.stores.glob("*.why")} == before
+
+
 def test_what_is_outside_of_the_windows_folders_is_not_logged(desk: Desk) -> None:
     desk.turn("Write", (None, "a_line_that_is_elsewhere = 1\n", "x"), name="../elsewhere.py")
     assert desk.why(0, name="../elsewhere.py") == []
