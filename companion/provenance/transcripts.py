@@ -892,14 +892,13 @@ def _places(kind: Kind, folders: Sequence[str], environment: Mapping[str, str]) 
 def _named(base: str, folders: Sequence[str]) -> list[str]:
     """The projects that may be those of some folders or of what is below them: their names tell no more."""
     begins = tuple({re.sub("[^A-Za-z0-9]", "-", folder).lower() for folder in folders})
-    return (
-        [name for name in _listed(os.path.join(base, "projects")) if name.lower().startswith(begins)] if begins else []
-    )
+    return _listed(os.path.join(base, "projects"), begins)
 
 
-def _listed(folder: str) -> list[str]:
+def _listed(folder: str, begins: tuple[str, ...] = ("",)) -> list[str]:
+    """The names in a folder that begin in one of these ways, whatever their case: so many of them."""
     with contextlib.suppress(OSError):
-        return os.listdir(folder)[:MOST_FOLDERS]
+        return [name for name in os.listdir(folder) if name.lower().startswith(begins)][:MOST_FOLDERS]
     return []
 
 

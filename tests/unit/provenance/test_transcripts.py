@@ -246,6 +246,20 @@ async def test_of_many_sessions_of_copilot_the_newest_are_read(tmp_path: Path, m
     ]
 
 
+@pytest.mark.parametrize("kind", ["qwen", "claude"])
+async def test_the_transcripts_of_a_folder_are_found_among_those_of_any_number_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(transcripts, "MOST_FOLDERS", 2)
+    for number in range(20):
+        (tmp_path / "home" / "projects" / f"-another-{number}").mkdir(parents=True)
+    terminal = await ready(tmp_path, kind)
+    await terminal.play(terminal.recorded(RECORDED[kind]))
+    assert [said for said, _ in await terminal.why("raise ValueError")] == [
+        "Refuse titles that we do not sell (task #1)"
+    ]
+
+
 @pytest.mark.parametrize("change", [("turn_trigger", "user", "agent"), ("thread_source", "user", "subagent")])
 async def test_what_a_sub_agent_of_codex_is_asked_is_no_prompt(tmp_path: Path, change: tuple[str, str, str]) -> None:
     name, old, new = change
