@@ -24,7 +24,7 @@ from ..snapshots.files import WriteRefusedError
 from ..snapshots.git import Git, GitMissingError, GitStoppedError, program
 from ..snapshots.objects import StoreObjects
 from ..snapshots.store import DamagedError, Store
-from . import moving, places, told
+from . import moving, places
 from .change_screen import ChangeScreen, FileChanges, FileTurn
 from .checkpoints import Checkpoints
 from .hunks import Hunks, located
@@ -35,7 +35,7 @@ from .round import Round, Seen
 from .rows import ChangeRow, is_as_listed
 from .saves import Overwritten, Saves
 from .state import Lines, Operation
-from .told import Left, Told
+from .told import Excluding, KeptWords, Left, Told
 from .undo import Choice, RoundUndo, UnseenError, Write, files_of
 
 logger = logging.getLogger(__name__)
@@ -84,6 +84,7 @@ class _RoundParts:
         self.undo = RoundUndo(round_)
         self.checkpoints = Checkpoints(round_, self.undo)
         self.journal = Journal(round_, self.undo)
+        self.told = KeptWords(round_.store.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -740,17 +741,36 @@ class Folder:
         for name in words.keys() - saved.keys():
             self.saves.handled(name, is_renamed=False)
             words[name].is_noted = True
+        with contextlib.suppress(OSError):  # else it is noted once more
+            self._opened.told.noted()
         self.refresh()
         return lost
 
+    def keep_told(self, words: Sequence[tuple[Told, str]], excluded: Excluding) -> None:
+        """Have what was told of files in the store until it is noted. On a thread beside, as the worker is busy."""
+        if parts := self._parts:
+            try:
+                parts.told.keep(words, self._apart(parts.round.store.path, words, excluded))
+            except OSError as error:
+                logger.warning("What was told of files in %s can't be kept: %s", self.root, error)
+
+    def _apart(self, store: str, words: Sequence[tuple[Told, str]], excluded: Excluding) -> set[str]:
+        """Those of the files that were told of whose texts may not be in the store, or that it hasn't."""
+        names = [name for _, name in words]
+        known: dict[str, Entry] = {}
+        with contextlib.suppress(OSError):
+            objects = StoreObjects(store, self.root, Git(program(), store, self.root))  # the other git may be busy
+            for snapshot in (self.round.state.base, self.round.state.now):
+                known |= objects.entries(snapshot, names) if snapshot.is_made else {}
+        return excluded(self.root, names) | {name for name in names if name not in known or known[name].why}
+
     def _note_left(self) -> None:
-        """Note what was told of files when the folder was let go, by those who were at work then."""
-        store = self.round.store.path
-        words: list[Told] = told.left_in(store)
-        while words:
+        """Note what was told of files before the store was opened, by those who were at work then."""
+        words, count = self._opened.told.words, 0
+        while words and len(words) != count:  # what can't be noted is left for the next time
+            count = len(words)
             self.note({word.path: word for word in reversed(words)})  # of each file the oldest
-            words = [word for word in words if not word.is_noted]
-            told.leave(store, words)
+            words = self._opened.told.words
 
     def close(self, left: Left | None = None) -> None:
         """End the process that runs, and let another editor have the store, with what is left. Doesn't wait."""
@@ -773,29 +793,18 @@ class Folder:
     def _release(self, left: Left | None) -> None:
         if self._place:
             try:
-                if left and left.told:
-                    self._leave(left, self._place.path)
+                self._leave(left, self._place.path)
             except OSError as error:
                 logger.warning("What was told of files in %s is lost: %s", self.root, error)
             finally:
                 self._place.release()
                 self._place = None
 
-    def _leave(self, left: Left, store: str) -> None:
-        """Leave what was told of files in the store: the texts of those alone that may be in it, and that it has."""
-        words = left.of(self.root)
-        if not words or not os.path.isfile(os.path.join(store, places.ROUND)):
-            return
-        names = [name for _, name in words]
-        known: dict[str, Entry] = {}
-        with contextlib.suppress(OSError):
-            objects = StoreObjects(store, self.root, Git(program(), store, self.root))  # the other git was ended
-            known = objects.entries(self.round.state.base, names) | objects.entries(self.round.state.now, names)
-        apart = left.excluded(self.root, names) | {name for name in names if name not in known or known[name].why}
-        kept = [word.named(name, has_texts=name not in apart) for word, name in words]
-        told.leave(store, [*told.left_in(store), *kept])
-        for word, _ in words:
-            word.is_noted = True
+    def _leave(self, left: Left | None, store: str) -> None:
+        words = left.of(self.root) if left and os.path.isfile(os.path.join(store, places.ROUND)) else []
+        kept = self._parts.told if self._parts else KeptWords(store) if words else None
+        if kept:
+            kept.end(words, self._apart(store, words, left.excluded) if left and words else ())
 
 
 def _going(row: ChangeRow, found: Hunks) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -29,6 +29,8 @@ T = TypeVar("T")
 _Note = Callable[[Folder, str], Coroutine[Any, Any, object]]
 
 NOT_YET = "What agents have written is not known yet: the first scan has not ended."
+SOON = 0.25
+"""Seconds in which what the editor tells is noted, unless the worker is busy: to keep it takes as long."""
 NOTED = 10.0
 """Seconds that a decision waits for what the editor has told before: the disk that a file is on may hang."""
 
@@ -148,6 +150,8 @@ class Roots:
         """Those of them for which no decision waits any longer."""
         self._told: dict[str, list[_FileEvent]] = {}
         """What it has told of each file and is not noted yet, the oldest first: if it can't be, after the next scan."""
+        self._keeping: asyncio.Task[object] | None = None
+        """What has that in the stores meanwhile."""
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object] | None:
         """Do something in the background, unless the companion ends."""
@@ -308,6 +312,8 @@ class Roots:
         find = place_of if is_link else real_path
         self._told.setdefault(path, []).append(_FileEvent(find, note, told))
         self._listen(path)
+        if told and (self._keeping is None or self._keeping.done()):
+            self._keeping = self.background(self._keep_told())
 
     def _listen(self, path: str) -> None:
         before = self._noting.get(path)
@@ -353,10 +359,26 @@ class Roots:
 
     def saves_in(self, folder: Folder) -> dict[str, Told]:
         """What was told of saves in a folder and is not noted yet, by the files' paths in it: of each the oldest."""
-        first = [events[0] for events in self._told.values() if events]
-        found = [(each.real, each.told) for each in first if each.real and each.told]
-        saves = [(real, told) for real, told in found if not told.is_deleted and not told.is_noted]
-        return {relative(real, folder.root): told for real, told in saves if self.place_of(real) is folder}
+        words = self._words_in(folder, [events[:1] for events in self._told.values()])
+        return {name: told for told, name in words if not told.is_deleted}
+
+    def _words_in(self, folder: Folder, events: Iterable[Sequence[_FileEvent]]) -> list[tuple[Told, str]]:
+        """What is told by events of files in a folder and is not noted yet, each with the file's path in it."""
+        words = [(each.told, each.real or found[0].real) for found in events for each in found]
+        known = [(told, real) for told, real in words if told and not told.is_noted and real]
+        return [(told, relative(real, folder.root)) for told, real in known if self.place_of(real) is folder]
+
+    async def _keep_told(self) -> None:
+        """Have what can't be noted soon in the stores: a kill gives nobody the time for that."""
+        while any(
+            each.told and not (each.told.is_noted or each.told.is_kept)
+            for events in self._told.values()
+            for each in events
+        ):
+            await asyncio.sleep(SOON)
+            for folder in list(self.folders.values()):
+                if words := self._words_in(folder, self._told.values()):
+                    await asyncio.to_thread(folder.keep_told, words, self._excluding())
 
     async def _is_started(self, path: str) -> bool:
         """Wait, not for long, if a folder that may have a file is being opened, or its first round begins."""

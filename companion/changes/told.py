@@ -1,7 +1,8 @@
 """What the editor has told of a file and the round has not noted yet, and its form on the disk.
 
-A window may close, or the editor end, right after a save. Who lets go of the folder then leaves the word of it in the
-store, and whoever opens that next notes it before anything else is looked at.
+A window may close, or the editor end, right after a save. What can't be noted at once is kept in the store, as a kill
+gives no time, and so is what isn't noted when a folder is let go. Whoever opens the store next notes it before anything
+else is looked at.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from ..platforms.files import write_private
@@ -36,6 +38,8 @@ class Told:
     is_deleted: bool = False
     is_noted: bool = field(default=False, init=False)
     """Whether a round has it, or a store for the next one."""
+    is_kept: bool = field(default=False, init=False)
+    """Whether the store has it until then."""
 
     def named(self, name: str, *, has_texts: bool) -> Told:
         """The same of a file by another name, perhaps without its texts."""
@@ -65,29 +69,78 @@ class Left:
             **RealPaths(real_path).known(each.path for each in words if not each.is_deleted),
             **RealPaths(place_of).known(each.path for each in words if each.is_deleted),
         }
+        for each in words:
+            if each.path not in real:
+                logger.warning("What was told of %s is lost: its disk doesn't answer", each.path)
         inner = [each for each in self.roots if is_inside(each, root)]
         found = [(each, real[each.path]) for each in words if each.path in real]
         return [(each, relative(path, root)) for each, path in found if is_in(path, [root]) and not is_in(path, inner)]
 
 
-def leave(store: str, words: Sequence[Told]) -> None:
-    """Have these in a store, and no other ones. Raises OSError."""
-    path = os.path.join(store, TOLD)
-    if words:
-        write_private(path, json.dumps(words, default=plain).encode())
-    else:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+class KeptWords:
+    """What a store has of what was told of the files of its folder. Used on two threads."""
+
+    def __init__(self, store: str) -> None:
+        self._path = os.path.join(store, TOLD)
+        self._lock = threading.Lock()
+        self._words = [(each, each) for each in _read(self._path)]
+        """What was told, each with its form in the store, the oldest first."""
+        self._is_over = False
+
+    @property
+    def words(self) -> list[Told]:
+        """What is to be noted yet, as the store has it."""
+        return [kept for word, kept in self._words if not word.is_noted]
+
+    def keep(self, words: Sequence[tuple[Told, str]], apart: Collection[str]) -> None:
+        """Have these, too, each by its path in the folder, without the texts of the files `apart`. Raises OSError."""
+        with self._lock:
+            new = [(word, name) for word, name in words if not (word.is_noted or word.is_kept or self._is_over)]
+            for word, name in new:
+                self._words.append((word, word.named(name, has_texts=name not in apart)))
+                word.is_kept = True
+            if new:
+                self._write()
+
+    def noted(self) -> None:
+        """Something was noted: the store has it no longer. Raises OSError."""
+        with self._lock:
+            if any(word.is_noted for word, _ in self._words):
+                self._write()
+
+    def end(self, words: Sequence[tuple[Told, str]], apart: Collection[str]) -> None:
+        """Leave these for whoever opens the store next, and nothing else that was told since it was opened.
+
+        Raises OSError.
+        """
+        with self._lock:
+            self._is_over = True
+            kept = {id(word): (word, form) for word, form in self._words}
+            self._words = [each for each in self._words if each[0] is each[1]]
+            for word, name in words:
+                self._words.append(kept.get(id(word)) or (word, word.named(name, has_texts=name not in apart)))
+            self._write()
+            for word, _ in words:
+                word.is_noted = True
+
+    def _write(self) -> None:
+        self._words = [each for each in self._words if not each[0].is_noted]
+        if words := self.words:
+            write_private(self._path, json.dumps(words, default=plain).encode())
+        else:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path)
 
 
-def left_in(store: str) -> list[Told]:
+def _read(path: str) -> list[Told]:
     """What was left in a store, the oldest first. Raises OSError."""
     try:
-        with open(os.path.join(store, TOLD), encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file:
             found: list[Told] = made(list[Told], json.load(file))
             return found
     except FileNotFoundError:
         return []
     except (ValueError, TypeError) as error:
-        logger.warning("What was told in %s can't be read: %s", store, error)
+        logger.warning("What was told in %s can't be read, and is lost: %s", path, error)
+        os.unlink(path)
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -336,6 +337,30 @@ async def test_a_save_just_before_the_editor_ends_is_the_persons(work: Work, pau
         await undo_all_leaves_what_was_saved(later, path)
 
 
+@pytest.mark.parametrize("is_copied_late", [False, True])
+async def test_saves_that_a_busy_worker_had_not_noted_before_a_kill_are_the_persons(
+    work: Work, tmp_path: Path, is_copied_late: bool
+):
+    """Of the second save of a file, too, and none is noted again once it was."""
+    path, killed = work.path / "a.py", tmp_path / "killed"
+    async with work:
+        await work.begun()
+        async with work.known.folders[str(work.path)].lock:
+            (work.path / "agents.py").write_text("agent\n")
+            path.write_text(LINES.replace("line 20\n", "agent\n"))
+            await asyncio.sleep(0.05)
+            save(work, path, path.read_text().replace("line 9\n", "line nine\n"))
+            save(work, path, path.read_text().replace("line 3\n", "mine\n").replace("line nine\n", "line 9\n"))
+            await asyncio.to_thread(told_of, work.stores)
+            if not is_copied_late:
+                await asyncio.to_thread(shutil.copytree, work.stores, killed)
+        if is_copied_late:
+            await work.until(lambda: not list(work.stores.rglob(TOLD)))
+            await asyncio.to_thread(shutil.copytree, work.stores, killed)
+    async with Work(killed, work.folders) as later:
+        await undo_all_leaves_what_was_saved(later, path)
+
+
 async def test_a_save_in_a_nested_repository_just_before_the_editor_ends_is_noted_there(work: Work):
     nested = work.path / "nested"
     nested.mkdir()
@@ -395,3 +420,15 @@ def told_of(stores: Path) -> list[str]:
             return [path.read_text() for path in found]
         time.sleep(0.05)
     return []
+
+
+async def test_what_was_told_and_is_damaged_is_gone_with_one_warning(work: Work, caplog: pytest.LogCaptureFixture):
+    async with work:
+        await work.begun()
+    store = await asyncio.to_thread(places.hold, str(work.path), str(work.stores))
+    Path(store.path, TOLD).write_text("[[")
+    store.release()
+    for _ in range(2):
+        async with Work(work.stores, work.folders) as later:
+            await later.begun()
+    assert caplog.text.count("is lost") == 1
