@@ -244,4 +244,4 @@ def _blobs(moved: Moved) -> set[str]:
     entries += [entry for found in moved.recent.values() for each in found for entry in (each.before, each.base)]
     files = [*moved.known.values(), *(known for each in moved.decided for known in each.known.values())]
     known = {blob for each in files if each.lines for blob in each.lines[:2] if blob}
-    return known | {entry.blob for entry in entries if entry and not entry.why}
+    return known | {entry.blob for entry in entries if entry}

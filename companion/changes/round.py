@@ -597,11 +597,12 @@ class Round:
         store, state = self.store.copies, self.state
         entries = entries_of(state.decided, state.saves) + self.recent.entries()
         entries += [entry for each in self._alive() for entry in each.beside.values()]
-        blobs = {entry.blob for entry in entries if entry and not entry.why}
+        blobs = {entry.blob for entry in entries if entry}  # a large file's, too, if it was undone
         known = [found.lines for each in state.decided for found in each.known.values() if found.lines]
         blobs |= {blob for lines in known for blob in lines[:2] if blob}
         size = store.prune({each.tree for each in self._alive()}, blobs)
-        if size > GROWTH and state.checkpoints and size > self._bound():
+        large = {entry.blob for entry in entries if entry and entry.why == "large"}
+        if size > GROWTH and state.checkpoints and size > self._bound() + sum(self.objects.sizes(large).values()):
             count = (len(state.checkpoints) + 1) // 2
             state.checkpoints = state.checkpoints[count:]
             self.dropped += count

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from companion.changes import state
+from companion.changes import moving, state
+from companion.changes import round as round_module
+from companion.snapshots import copies
+from companion.snapshots.entries import LARGE
 
 from .folders import Folder
 from .work import LINES
@@ -106,3 +110,44 @@ def test_what_was_saved_just_now_is_known_save_by_save(folder: Folder, monkeypat
     monkeypatch.setattr(state, "LISTED", 60.0)
     saved_often(folder, "a.py")
     assert len(folder.round.state.saves) == 12
+
+
+def undone_large(folder: Folder) -> bytes:
+    """An agent has created a large file, which was undone: its text."""
+    folder.write("large.bin", text := os.urandom(LARGE + 1))
+    folder.scan()
+    assert folder.undo_all() == []
+    return text
+
+
+def test_a_large_file_that_was_undone_can_be_taken_back_after_the_store_was_freed(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    """Its text counts for no bound: the checkpoints stay."""
+    monkeypatch.setattr(copies.Copies.prune, "__kwdefaults__", {"grown": 0})
+    monkeypatch.setattr(round_module, "GROWTH", 0)
+    monkeypatch.setattr(copies, "GROWTH", 1_000_000)
+    folder.checkpoints.add("Qwen Code", "turn")
+    text = undone_large(folder)
+    folder.write("a.py", "agent\n")
+    folder.scan()
+    folder.undo("a.py")
+    folder.redo()
+    folder.redo()
+    assert folder.read("large.bin") == text
+    assert folder.round.dropped == 0
+
+
+def test_a_large_file_that_was_undone_can_be_taken_back_in_the_root_that_took_its_folder_over(tmp_path: Path):
+    outer = Folder(tmp_path)
+    outer.write("inner/a.py", LINES)
+    outer.round.begin()
+    inner = Folder(outer.path, "inner")
+    inner.store_path.rename(tmp_path / "inner-store")
+    inner.store_path = tmp_path / "inner-store"
+    inner.reopen()
+    inner.round.begin()
+    text = undone_large(inner)
+    moving.take_over(outer.round, moving.handed_over(inner.round, str(outer.path)))
+    outer.redo()
+    assert outer.read("inner/large.bin") == text
