@@ -214,9 +214,7 @@ class Round:
         came, working = {**self.at_work}, list(self.at_work)
         if not scanned_at:  # those who were at work when the instance before this one scanned last
             came |= dict.fromkeys(self.state.working, 0)
-        if self.state.working != working:
-            self.state.working = working
-            self.save()
+        self._have_working(list(came))
         scanned = self.store.scan(self.state.rules)
         self.note_empty(self.store.index.untracked.long_empty)
         self.state.now = scanned.snapshot
@@ -225,6 +223,7 @@ class Round:
             base = self.state.base = self.objects.with_entries(self.state.base, scanned.corrected)
         head, self.state.head = self.state.head, project.head(self.in_repository()[0])
         if before == self.state.now:
+            self._have_working(working)
             return Seen((), "", (), before, before, base, at_scan, self.state.began)
         changed: list[str] = []
         self.recent.forget_old()
@@ -253,6 +252,7 @@ class Round:
                 self.state.know(each.path, agents=())  # nothing of it waits
         self.part_renamed()
         self._forget_modes(each.path for each in found if each.after is None)
+        self.state.working = working
         self.save()
         moved_by, by_git = self._moved(
             head, [path for path in changed if os.path.normcase(path) not in self.named], scanned_at
@@ -268,6 +268,12 @@ class Round:
         with contextlib.suppress(OSError):  # the next scan tries it again
             self.prune()
         return seen
+
+    def _have_working(self, names: Sequence[str]) -> None:
+        """Note who may have written what the next scan finds, also one of another run of the editor."""
+        if self.state.working != names:
+            self.state.working = list(names)
+            self.save()
 
     def _writers(self, came: Mapping[str, int], path: str, at: int) -> tuple[str, ...]:
         """Those who may have changed a file at a time, or later than its own time says, as a moved or deleted one."""

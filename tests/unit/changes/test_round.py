@@ -651,3 +651,28 @@ def test_an_undo_through_an_editor_that_changes_bytes_is_written_as_it_was(folde
     folder.undoing.force(write)
     assert folder.undoing.finish([write]) == []
     assert folder.read("b.txt") == b"one\r\ntwo\r\nthree"
+
+
+def test_a_kill_in_the_first_look_after_a_restart_forgets_nobody_who_had_worked(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    folder.scan()
+    folder.write("a.py", "agent\n")
+    folder.reopen()
+    folder.round.at_work = {}
+    monkeypatch.setattr(folder.store, "scan", killed)
+    with pytest.raises(KeyboardInterrupt):
+        folder.round.scan()
+    folder.reopen()
+    folder.round.at_work = {}
+    folder.round.scan()
+    assert [row.agents for row in folder.round.rows()] == [(AGENT,)]
+    folder.reopen()
+    folder.round.at_work = {}
+    folder.write("b.txt", "mine\n")
+    folder.round.scan()
+    assert {row.path: row.agents for row in folder.round.rows()} == {"a.py": (AGENT,), "b.txt": ()}
+
+
+def killed(*_: object) -> None:
+    raise KeyboardInterrupt
