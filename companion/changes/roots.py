@@ -200,8 +200,10 @@ class Roots:
 
     def outermost(self) -> list[str]:
         """The folders of all windows that are in no other one of them: each is the one root of its tree."""
-        own = {path for known in self.windows.values() for path in known.own}
-        return sorted(path for path in own if not any(is_inside(path, other) for other in own))
+        own = sorted({path for known in self.windows.values() for path in known.own})
+        # One that is gone may be spelled in two ways: the one that is known already is meant.
+        spelled = {os.path.normcase(path): path for path in sorted(own, key=self.folders.__contains__)}
+        return sorted(path for path in spelled.values() if not any(is_inside(path, other) for other in own))
 
     def close_window(self, window: WindowId) -> None:
         """A window closes: its folders are let go, unless another window has them."""

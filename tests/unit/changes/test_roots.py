@@ -280,6 +280,20 @@ def test_a_store_below_or_above_is_found_whatever_its_path_has_in_it(tmp_path: P
     assert places.related(os.path.join(outer, "another"), str(stores)) == [outer]
 
 
+async def test_two_spellings_of_one_folder_that_is_gone_are_one_root(windows: Windows, monkeypatch: pytest.MonkeyPatch):
+    """Windows tells how a folder is spelled only if there is one. Another window with it changes nothing."""
+    monkeypatch.setattr(os.path, "normcase", str.lower)
+    one, other = (str(windows.path / name) for name in ("gone", "GONE"))
+    windows.folders, windows.of_second = [one], [other]
+    windows.rounds.clis(WINDOW, (AGENT,))
+    await windows.until(lambda: windows.rounds.roots.troubles(WINDOW))
+    windows.rounds.clis(SECOND, (AGENT,))
+    await windows.until(lambda: windows.rounds.roots.troubles(SECOND))
+    await windows.until(lambda: not windows.rounds.roots.starting.locked())
+    assert windows.roots == {one}
+    assert windows.rounds.roots.troubles(WINDOW) == windows.rounds.roots.troubles(SECOND)
+
+
 async def test_a_turn_that_two_windows_know_of_is_waited_for_in_each(windows: Windows):
     """It is one session that both show."""
     windows.of_second, sent = [], time.time_ns()
