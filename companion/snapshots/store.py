@@ -38,6 +38,8 @@ _RULES = "rules"
 _GIT_ATTRIBUTES = ".gitattributes"
 _SAMPLE = 200
 """Files whose permissions say which are the usual ones."""
+_TELLS_MOVES = os.name != "nt"
+"""Whether a file knows when it was moved: Windows has the time of its creation there, and its folder knows."""
 _IGNORED_DEPTH = 2
 _IGNORED_SEARCHED = 2_000
 """Ignored folders that are searched for repositories: a large one, such as of packages, must not hold up a round."""
@@ -458,15 +460,17 @@ class Store:
 
         In nanoseconds of Unix time. A file that was moved there has the time of its text still.
         """
-        place = os.path.join(self.root, path)
+        place, at = os.path.join(self.root, path), 0
+        if not _TELLS_MOVES:
+            place, at = os.path.dirname(place), self.written_at(path)
         while len(place) >= len(self.root):
             try:
                 found = os.lstat(place)
             except OSError:
                 place = os.path.dirname(place)
             else:
-                return max(found.st_mtime_ns, found.st_ctime_ns)
-        return 0
+                return max(at, found.st_mtime_ns, found.st_ctime_ns)
+        return at
 
     def _remove_file(self, name: str) -> None:
         with contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from companion.review.disk import Encodings
-from companion.snapshots import store_index
+from companion.snapshots import store, store_index
 from companion.snapshots.files import WriteRefusedError
 
 from .folders import AGENT, Folder, tree
@@ -651,6 +651,28 @@ def test_an_undo_through_an_editor_that_changes_bytes_is_written_as_it_was(folde
     folder.undoing.force(write)
     assert folder.undoing.finish([write]) == []
     assert folder.read("b.txt") == b"one\r\ntwo\r\nthree"
+
+
+@pytest.mark.parametrize("tells_moves", [True, False])
+def test_a_file_that_an_agent_moves_before_the_first_look_since_it_came_is_its_own(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, tells_moves: bool
+):
+    """Also where a file doesn't know when it was moved. What was moved before is not."""
+    monkeypatch.setattr(store, "_TELLS_MOVES", tells_moves and os.name != "nt")
+    folder.write("other/d.txt", "d\n")
+    folder.round.at_work = {}
+    folder.round.scan()
+    folder.round.follow_all()
+    for path in ("a.py", "b.txt", "sub/c.txt", "other/d.txt"):
+        os.utime(folder.path / path, (1, 1))
+    (folder.path / "other/d.txt").rename(folder.path / "other/e.txt")
+    time.sleep(0.05)
+    folder.round.at_work = {AGENT: time.time_ns()}
+    time.sleep(0.05)
+    (folder.path / "b.txt").rename(folder.path / "sub/b.txt")
+    folder.round.scan()
+    found = {row.path: row.agents for row in folder.round.rows()}
+    assert found == {"sub/b.txt": (AGENT,), "other/e.txt": ()}
 
 
 def test_a_kill_in_the_first_look_after_a_restart_forgets_nobody_who_had_worked(
