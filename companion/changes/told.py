@@ -116,6 +116,8 @@ class KeptWords:
         with self._lock:
             self._is_over = True
             kept = {id(word): (word, form) for word, form in self._words}
+            for word, _ in self._words:
+                word.is_kept = False
             self._words = [each for each in self._words if each[0] is each[1]]
             for word, name in words:
                 self._words.append(kept.get(id(word)) or (word, word.named(name, has_texts=name not in apart)))
