@@ -254,7 +254,7 @@ class Checkpoints:
         known = point.known[path].lines if path in point.known else None
         is_known = known and known[:2] == (before.blob if before else "", disk.blob)
         weave = self._round.weave(before, disk, known.ops if known and is_known else "")
-        data = self._objects.read([after.blob]).get(after.blob) if is_text(after) else None
+        data = self._round.data(after)
         if weave is None or data is None:
             return None
         saved = weave.saved(data)

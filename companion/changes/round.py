@@ -546,8 +546,7 @@ class Round:
             return after
         if ours is None and is_all:  # an agent has created it
             return None
-        weave = self.weave(ours, before) if is_text(after) else None
-        data = self.objects.read([after.blob]).get(after.blob) if weave else None
+        weave, data = self.weave(ours, before), self.data(after)
         if weave is None or data is None:
             return after
         merged = weave.saved(data).undone(is_all=is_all)
@@ -644,6 +643,10 @@ class Round:
         old, new = (data[entry.blob] if entry else None for entry in (before, after))
         return Weave.of(old, new, ops)
 
+    def data(self, entry: Entry | None) -> bytes | None:
+        """The bytes of a file; None if it has no text, or the store lacks it."""
+        return self.objects.read([entry.blob]).get(entry.blob) if entry and is_text(entry) else None
+
     def _lines(self, path: str, ours: Entry | None, disk: Entry | None) -> Weave | None:
         """The lines of a file with a baseline and a content on the disk, by what is known of them."""
         known = self.state.of(path).lines
@@ -652,7 +655,7 @@ class Round:
         if known.after == (disk.blob if disk else ""):
             return self.weave(ours, disk, known.ops)
         weave = self.weave(ours, Entry("", known.after) if known.after else None, known.ops)
-        data = self.objects.read([disk.blob]).get(disk.blob) if disk and is_text(disk) else None
+        data = self.data(disk)
         return weave.written(data) if weave and (data is not None or disk is None) else None
 
     def written(
@@ -679,7 +682,7 @@ class Round:
             return
         ours = self.objects.entry(self.state.base, origin)
         weave = self._lines(path, ours, before)
-        data = self.objects.read([after.blob]).get(after.blob) if after and is_text(after) else None
+        data = self.data(after)
         if weave is None:
             self.state.know(path, lines=_uncompared(known.lines, ours, after))
             return
@@ -738,7 +741,7 @@ class Round:
             self._keep_modes([at] if before is None or after is None else [])
         else:
             weave = self._lines(path, ours, before)
-            data = self.objects.read([after.blob]).get(after.blob) if is_text(after) else None
+            data = self.data(after)
             if weave is None or data is None:
                 lines = KnownLines(ours.blob if ours else "", after.blob, UNKNOWN)
                 self.state.know(path, lines=lines)

@@ -56,7 +56,7 @@ class Saves:
         # Without a recent scan, the person has saved it since.
         if not agents or entry is None or not is_text(entry) or not self._recent.of(path):
             return None
-        return agents, self._data(old) if old else None
+        return agents, self._round.data(old)
 
     def saved(self, words: Mapping[str, Told]) -> dict[str, Overwritten]:
         """The person has saved files. Returns what somebody had written in those where that was overwritten.
@@ -210,7 +210,7 @@ class Saves:
         self, agents: tuple[str, ...], loaded: Entry | None, found: Entry | None, after: Entry | None
     ) -> Overwritten | None:
         """What was found on the disk, unless the save has it, too."""
-        before, theirs, mine = (None if entry is None else self._data(entry) for entry in (loaded, found, after))
+        before, theirs, mine = map(self._round.data, (loaded, found, after))
         if found in (None, loaded, after) or theirs is None or mine is None:
             return None
         both = Weave.of(theirs, before).saved(mine).undone()
@@ -223,7 +223,7 @@ class Saves:
         """
         if text is None:
             return None
-        files = [(entry, data) for entry in like if entry and (data := self._data(entry)) is not None]
+        files = [(entry, data) for entry in like if entry and (data := self._round.data(entry)) is not None]
         for entry, data in files:
             if SourceText(decoded(data, encodings)[0]).shown == text:
                 return entry
@@ -261,7 +261,7 @@ class Saves:
         if after is None or shown not in {self._text(after, each) for each in (encodings, Encodings())}:
             return None
         old = None if before is None else SourceText(before).shown
-        data = self._data(ours) if ours else None
+        data = self._round.data(ours)
         seen = ours
         if before is not None and (data is None or SourceText(decoded(data, encodings)[0]).shown != old):
             try:
@@ -279,13 +279,9 @@ class Saves:
         operation.base = {each: (then.get(each), now.get(each)) for each in paths}
         return operation
 
-    def _data(self, entry: Entry) -> bytes | None:
-        """The bytes of a file; None if the store lacks them."""
-        return self._objects.read([entry.blob]).get(entry.blob) if is_text(entry) else None
-
     def _text(self, entry: Entry, encodings: Encodings) -> str | None:
         """The text of a file as a view shows it; None if it has none."""
-        data = self._data(entry)
+        data = self._round.data(entry)
         return None if data is None else SourceText(decoded(data, encodings)[0]).shown
 
     def belongs_to_the_person(self, seen: Seen) -> None:

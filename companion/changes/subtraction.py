@@ -14,7 +14,6 @@ from ..snapshots.entries import Entry
 from ..snapshots.files import WriteRefusedError, blob_id
 from .lines import Weave
 from .round import Round
-from .rows import is_text
 from .state import FileState, KnownLines, Operation
 
 
@@ -105,7 +104,7 @@ class Subtraction:
         if lines is None:
             raise WriteRefusedError(f"{path} has changed since")
         for entry, is_decided in self._since(operation, at, now):
-            if (data := self._data(entry)) is None:
+            if (data := self._round.data(entry)) is None:
                 raise WriteRefusedError(f"{path} has changed since")
             lines = lines.decided(data) if is_decided else lines.saved(data)
         return lines
@@ -147,9 +146,6 @@ class Subtraction:
         mode = before.mode if before and now.mode == after.mode else now.mode
         return Entry(mode, self._objects.write(lines.base))
 
-    def _data(self, entry: Entry | None) -> bytes | None:
-        return self._objects.read([entry.blob]).get(entry.blob) if entry and is_text(entry) else None
-
     def apply(self, found: Collection[Subtracted]) -> None:
         """Have these in the baseline, with whose lines they are. The disk has its files as they are to be already."""
         state = self._round.state
@@ -171,7 +167,7 @@ class Subtraction:
         state, base = self._round.state, each.base
         if each.exact:
             state.know(each.path, lines=each.exact)
-        data = self._data(disk)
+        data = self._round.data(disk)
         if each.exact or each.lines is None or disk is None or data is None:
             return base
         lines = each.lines.written(data)

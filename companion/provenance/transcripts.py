@@ -32,7 +32,6 @@ from ..ids import ReviewId, WindowId
 from ..json_text import read_own
 from ..platforms import files
 from ..settings import ReadTranscripts
-from ..snapshots.git import is_below
 from .calls import ReportedTurn, TextReplacement, WritingCall, last_paragraph, real_path, replaced_by
 
 TAIL = 4 * 1024 * 1024
@@ -801,7 +800,7 @@ class Transcripts:
                 continue
             self._read.add(path)
             cwd = real_path(transcript.talk.cwd)
-            is_here = bool(cwd) and any(is_below(cwd, os.path.normcase(folder)) for folder in folders)
+            is_here = bool(cwd) and places.is_in(cwd, folders)
             if is_here:
                 read.append(transcript)
             _date(transcript, folders, since, is_here=is_here)
@@ -834,7 +833,7 @@ def _written_before(talk: _Conversation, turn: TranscriptTurn, folders: Sequence
     written = [0]
     for each in left.values():
         path = real_path(each.path) if each.is_whole else ""
-        if path and any(is_below(path, os.path.normcase(folder)) for folder in folders):
+        if path and places.is_in(path, folders):
             with contextlib.suppress(OSError):
                 now = files.read(path, STEP)
                 if now.data == each.new.encode("utf-8", "surrogatepass"):

@@ -116,11 +116,6 @@ def program() -> str:
     return found
 
 
-def is_below(path: str, folder: str) -> bool:
-    """Whether a path is a folder or in it; both are real paths in the spelling of the file system."""
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
-
-
 class Git:
     """Runs git on a store with a folder as its work tree."""
 
