@@ -173,18 +173,26 @@ class Weave:
         self, new: Pieces, gone: Callable[[int], int], come: Callable[[Sequence[Line], Sequence[str]], list[Line]]
     ) -> list[Line]:
         """The lines with another content of the file. `gone` says where a line is that the file has no longer."""
-        at = [number for number, line in enumerate(self._lines) if line[1] & DISK]
+        known = self._ended_as(new)
+        at = [number for number, line in enumerate(known) if line[1] & DISK]
         lines: list[Line] = []
         done = 0
-        for change in differences([self._lines[number][0] for number in at], new.lines):
+        for change in differences([known[number][0] for number in at], new.lines):
             start = at[change.old_start - 1] + 1 if change.old_start else 0
             end = at[change.old_end - 1] + 1 if change.deleted else start
-            lines += self._lines[done:start]
-            part, done = self._lines[start:end], end
+            lines += known[done:start]
+            part, done = known[start:end], end
             left = [(text, gone(flags) if flags & DISK else flags) for text, flags in part]
             lines += [line for line in left if line[1]]
             lines += come([line for line in part if line[1] & DISK], new.lines[change.new_start : change.new_end])
-        return lines + self._lines[done:]
+        return lines + known[done:]
+
+    def _ended_as(self, new: Pieces) -> list[Line]:
+        """The lines with the endings of another content, where a line of both has no baseline to stay in."""
+        if not self.is_edited or any(at & BASE for _, at in self._lines):
+            return self._lines
+        there, like = {*new.lines}, {text.rstrip("\r\n"): text for text in new.lines}
+        return [(text if text in there else like.get(text.rstrip("\r\n"), text), at) for text, at in self._lines]
 
     def hunks(self) -> Hunks:
         """The changes that wait."""

@@ -595,6 +595,22 @@ def test_a_file_that_an_agent_moves_to_where_another_one_was_keeps_the_line_of_b
     assert "agent, mine\n" in moved.read("a.py").decode()
 
 
+@pytest.mark.parametrize(("mine", "agents"), [("mine", "mine\n"), ("mine\n", "mine"), ("mine\n", "mine\r\n")])
+def test_a_line_of_the_person_stays_theirs_though_an_agent_gives_it_another_ending(
+    moved: Folder, mine: str, agents: str
+):
+    """The file has no baseline while another one is at its old path."""
+    moved.write("a.py", "other\n")
+    moved.scan()
+    moved.edit("b.py", AGENTS, AGENTS + mine)
+    moved.round.saved_at.clear()
+    moved.write("b.py", AGENTS + agents)
+    moved.scan()
+    moved.keep("a.py")
+    assert moved.undo_all() == []
+    assert moved.read("b.py").decode() == LINES + agents
+
+
 def test_a_keep_of_a_file_that_an_agent_has_renamed_again_since_can_be_taken_back(moved: Folder):
     """It was listed as a new one, and the undo deleted it with its text."""
     moved.keep("b.py")
