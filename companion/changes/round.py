@@ -381,7 +381,9 @@ class Round:
         base = self.objects.entries(state.base, [*moved, *moved.values()])
         for new, old in moved.items():
             is_apart = old in now or new in base or old not in base
-            if is_apart != state.of(new).is_parted and (is_apart or old not in state.renamed().values()):
+            if is_apart and new not in now:  # whatever comes there later is another file
+                state.know(new, origin="", is_parted=False)
+            elif is_apart != state.of(new).is_parted and (is_apart or old not in state.renamed().values()):
                 state.know(new, is_parted=is_apart)
                 self._reline(new, base.get(state.origin_of(new)), now.get(new))
 

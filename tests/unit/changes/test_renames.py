@@ -611,6 +611,18 @@ def test_a_line_of_the_person_stays_theirs_though_an_agent_gives_it_another_endi
     assert moved.read("b.py").decode() == LINES + agents
 
 
+def test_a_new_file_of_the_person_stays_where_one_was_that_an_agent_had_renamed_and_moved_back(moved: Folder):
+    """It was taken for the renamed one, whose baseline came in place of its own."""
+    (moved.path / "b.py").unlink()
+    moved.write("a.py", "agent\n")
+    moved.scan()
+    moved.save("b.py", "mine\n")
+    moved.keep("a.py")
+    assert moved.listed() == {}
+    assert moved.undo_all() == []
+    assert moved.read("b.py") == b"mine\n"
+
+
 def test_a_keep_of_a_file_that_an_agent_has_renamed_again_since_can_be_taken_back(moved: Folder):
     """It was listed as a new one, and the undo deleted it with its text."""
     moved.keep("b.py")
