@@ -150,7 +150,8 @@ class Saves:
         loaded = self._entry_of(saved.loaded, [last, found, now], encodings) or found or last
         found = found or (last if saved.is_lost else loaded)
         later = [each for each in seen if saved.until and each.written > saved.until + CLOCK]
-        after = self._entry_of(saved.text, [now, loaded], encodings) or (later[0].before if later else now)
+        text = self._entry_of(saved.text, [now, loaded], encodings)
+        after = text or (later[0].before if later else now)
         # First what somebody has written since the last scan, then that it is gone from the tab's text.
         if last != found:
             self._round.written(path, last, found, seen[0].who if seen else (*self._round.at_work,))
@@ -163,7 +164,7 @@ class Saves:
         self._round.follow(path, loaded, after)
         self._round.saved_at[path] = max(saved.since, saved.until)
         if after != now:
-            self._written_since(path, after, now, seen)
+            self._written_since(path, after, now, seen, is_seen=bool(text) or seen[0] not in later)
         if self._objects.entry(self._state.base, path) == now:
             self._state.know(path, agents=(), lines=None)
         self._round.save()
@@ -197,14 +198,20 @@ class Saves:
             self._round.scan()
             self._round.renaming = ""
 
-    def _written_since(self, path: str, after: Entry | None, now: Entry | None, seen: Sequence[Sighting]) -> None:
-        """Somebody has written the file after a save, before its word has come."""
+    def _written_since(
+        self, path: str, after: Entry | None, now: Entry | None, seen: Sequence[Sighting], *, is_seen: bool
+    ) -> None:
+        """Somebody has written the file after a save, before its word has come.
+
+        Unless what was saved is known, or a scan has seen it, nobody knows which lines are the person's.
+        """
         at, known = self._round.store.written_at(path), self._state.of(path)
         agent = next((each.named for each in seen if each.named), "")
         who = (agent,) if agent else seen[-1].who if seen else (*self._round.at_work,)
         base = self._objects.entry(self._state.base, path)
         self._recent.add(path, Sighting(after, base, known.lines, known.agents, at, who, agent))
-        self._round.written(path, after, now, who, at, is_named=bool(agent))
+        at = at if is_seen else self._round.saved_at[path]
+        self._round.written(path, after, now, who, at, is_named=bool(agent) and is_seen)
 
     def _overwritten(
         self, agents: tuple[str, ...], loaded: Entry | None, found: Entry | None, after: Entry | None

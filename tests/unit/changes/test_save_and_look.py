@@ -97,6 +97,21 @@ def test_what_an_agent_writes_long_after_a_save_is_its_own_if_looks_have_seen_bo
     agents_line_waits_alone(folder)
 
 
+@pytest.mark.parametrize("named", [{}, {"a.py": AGENT}])
+def test_a_save_that_no_look_has_seen_is_not_undone_with_what_an_agent_has_written_after_it(
+    folder: Folder, named: dict[str, str]
+):
+    """The person has typed on at once, so its text isn't known either; perhaps the editor has ended meanwhile."""
+    began = time.time_ns() - 60 * SECOND
+    write_at(folder, "a.py", MINE, began)
+    write_at(folder, "a.py", BOTH, began + 30 * SECOND)
+    folder.round.named = named
+    folder.saved("a.py", began, began, loaded=LINES)
+    assert "a.py, line 20: “mine”" in folder.undoing.protected()
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == BOTH
+
+
 def test_what_an_agent_has_named_is_its_own_directly_after_a_save_too(folder: Folder):
     began = time.time_ns()
     folder.write("a.py", MINE)
