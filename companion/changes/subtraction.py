@@ -154,7 +154,8 @@ class Subtraction:
         for each in found:
             base = self._noted(each, disk.get(each.path))
             origin = each.origin
-            if each.is_new and state.origin_of(each.path) == origin:  # an agent has created it: its name is its own
+            is_moved = each.path != origin and state.origin_of(each.path) == origin
+            if each.is_new and is_moved:  # an agent has created it: its name is its own
                 state.know(each.path, origin="")
                 origin = each.path
             if each.is_new and base:

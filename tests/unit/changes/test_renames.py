@@ -386,9 +386,15 @@ def test_a_file_that_was_renamed_and_replaced_before_a_look_is_not_undone_alone(
         at_once.undo("b.py")
 
 
-def test_a_file_that_was_renamed_and_replaced_before_a_look_keeps_its_text_if_the_other_one_goes(at_once: Folder):
-    """The undo deleted it: the text that the person had was nowhere."""
+@pytest.mark.parametrize("is_taken_back", [False, True])
+def test_a_file_that_was_renamed_and_replaced_before_a_look_keeps_its_text_if_the_other_one_goes(
+    at_once: Folder, *, is_taken_back: bool
+):
+    """The undo deleted it: the text that the person had was nowhere. Also after one that was taken back."""
     at_once.scan()
+    if is_taken_back:
+        assert at_once.undo_all() == []
+        at_once.redo()
     (at_once.path / "a.py").unlink()
     at_once.saves.handled("a.py", is_renamed=False)
     assert at_once.undo_all() == []
