@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, cast
 
-Side = Literal["file", "proposal", "original"]
-"""The file itself, what an agent proposes for it, or what its proposal takes away."""
+Side = Literal["file", "proposal", "original", "removed"]
+"""The file itself, what an agent proposes for it, what its proposal takes away, or what was taken away from the file.
+
+The lines of the last one are nowhere: it is about the place where they were."""
 MAX_LINES = 2_000
 """Lines whose text a comment keeps, to find them again."""
 MAX_NOTES = 50
@@ -116,7 +118,7 @@ class Comment:
         quoted = tuple(line for line in found if isinstance(line, str))
         if len(texts) < len(_TEXTS) or len(times) < len(_TIMES) or not isinstance(first, int) or not 1 <= first < _MOST:
             return None
-        if side not in ("file", "proposal", "original"):
+        if side not in ("file", "proposal", "original", "removed"):
             return None
         return cls(
             path=texts["path"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..platforms.paths import path_key
@@ -48,6 +48,10 @@ class Comments:
     def move(self, identifier: str, first: int, *, has_changed: bool) -> None:
         """The lines of a comment are at this line now; or they were changed, and this is where they were."""
         self._replace([identifier], lambda comment: comment.moved(first, has_changed=has_changed))
+
+    def removed(self, lines: Mapping[str, int]) -> None:
+        """The lines of some comments, by their ids, were taken away from the file, at these lines of it."""
+        self._replace(lines, lambda comment: replace(comment.moved(lines[comment.id]), side="removed"))
 
     def sent(self, identifiers: Iterable[str], to: str = "", *, is_in_prompt: bool = False) -> None:
         """An agent has got comments, or they stand in its prompt, where nobody can see whether they are sent."""

@@ -13,7 +13,12 @@ MAX_QUOTED = 20
 MAX_WIDTH = 2_000
 """Characters of a line that are quoted."""
 _TICKS = re.compile(r"`+")
-_WHERE = {"file": "", "proposal": "in the proposed text", "original": "in the text before the change"}
+_WHERE = {
+    "file": "",
+    "proposal": "in the proposed text",
+    "original": "in the text before the change",
+    "removed": "where this was removed",
+}
 _CHANGED = "the lines have changed since"
 
 Mention = Callable[[str, Sequence[tuple[int, int]]], str]

@@ -210,8 +210,9 @@ class EditorEvents:
             identifier = WindowId(window.id())
             self._adapter.written.loaded(view)
             self._adapter.unsaved.settled(view)
+            before = self._adapter.loaded.text(view)
             self._adapter.loaded.loaded(view)
-            self._adapter.comments.loaded(view)
+            self._adapter.comments.loaded(view, before)
             if view.file_name():
                 self._adapter.thread.post(lambda companion: companion.changes.scan(identifier), ("loaded", identifier))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import sublime
 
 from .companion_case import CompanionCase, Steps, loaded, text_of
@@ -113,7 +115,7 @@ class TestRemovedLines(ReviewCase):
             [comment] = self.panel.settled(self.window)
             self.assertEqual((comment.first, comment.lines, comment.has_changed), (first, ("same",), False))
             sent = loaded("comments.message").message([comment], loaded("comments.message").markdown)
-            self.assertEqual(sent, f"{self.file} line {first} (in the text before the change)\n```\nsame\n```\nWhy?")
+            self.assertEqual(sent, f"{self.file} line {first} (where this was removed)\n```\nsame\n```\nWhy?")
 
     def test_it_is_shown_in_the_file_where_the_line_was(self) -> Steps:
         """It can be edited and deleted there."""
@@ -124,3 +126,62 @@ class TestRemovedLines(ReviewCase):
         self.assertEqual(self.view.rowcol(region.begin())[0], 4)
         [shown] = self.screen.phantoms(self.view, "qwen_companion.comments")
         self.assertEqual(shown, "¶ Why? (the lines have changed) editdelete")
+
+    def test_a_proposal_for_the_file_does_not_take_it_to_an_equal_line(self) -> Steps:
+        """It is shown in the file meanwhile, and moves with an edit."""
+        yield from self.commented()
+        yield from self.open_diff(f"# new\n{text_of(self.view)}")
+        self.window.focus_view(self.original)
+        self.panel.views.draw_file(str(self.file))
+        self.assertEqual([each.first for each in self.panel.comments], [5])
+        self.assertEqual(self.screen.phantoms(self.original, "qwen_companion.comments"), [])
+        self.view.sel().clear()
+        self.view.sel().add(0)
+        self.view.run_command("insert", {"characters": "above\n"})
+        self.assertEqual([each.first for each in self.panel.settled(self.window)], [6])
+
+    def accept_one(self, path: Path) -> Steps:
+        """Comment on a line that a proposal removes below two new ones, accept it, and have the CLI write it."""
+        self.panel = loaded("sublime_text.package").adapter().comments
+        self.addCleanup(lambda: self.panel.delete(list(self.panel.comments)))
+        self.set_setting("review", "off")
+        old = "".join("same\n" if at in (5, 12) else f"line {at}\n" for at in range(1, 41))
+        path.write_text(old)
+        yield lambda: path != self.file or text_of(self.view) == old
+        new = "# one\n# two\n" + old.replace("same\n", "", 1)
+        yield from self.open_diff(new, path)
+        yield from self.review()
+        yield self.has(f"▾ {path.name}", "same")
+        self.go_to("same")
+        self.press("c")
+        self.screen.inputs[-1][2]("Why?")
+        self.assertEqual([each.first for each in self.panel.comments], [5])
+        loaded("sublime_text.package").adapter().diffs.show_front(self.window)
+        self.proposal.run_command("qwen_companion_accept_diff")
+        yield lambda: not self.proposal.is_valid()
+        path.write_text(new)
+        self.opened = self.window.open_file(str(path))
+        yield lambda: text_of(self.opened) == new
+
+    def assert_below_the_new_lines(self) -> Steps:
+        """It stands where the line was removed."""
+        yield lambda: [each.first for each in self.panel.settled(self.window)] == [7]
+        [comment] = self.panel.comments
+        region = lambda: self.panel.views.region(self.opened, comment)  # noqa: E731
+        yield lambda: region() and self.opened.rowcol(region().begin())[0] == 6
+        self.assertFalse(comment.has_changed)
+
+    def test_the_comment_on_a_line_that_an_accepted_proposal_has_removed_is_where_that_was(self) -> Steps:
+        yield from self.accept_one(self.file)
+        yield from self.assert_below_the_new_lines()
+
+    def test_so_it_is_in_a_file_that_was_not_open_then(self) -> Steps:
+        yield from self.accept_one(self.folder / "other.py")
+        yield from self.assert_below_the_new_lines()
+
+    def test_it_moves_with_lines_that_an_agent_writes_above_it(self) -> Steps:
+        """Or below, at once."""
+        yield from self.commented()
+        self.file.write_text(new := "# one\n# two\n" + text_of(self.view).replace("line 30\n", "line thirty\n"))
+        yield lambda: text_of(self.view) == new
+        yield lambda: [each.first for each in self.panel.settled(self.window)] == [7]

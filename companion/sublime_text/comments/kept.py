@@ -7,37 +7,35 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
 from ...comments.comments import Comments
 from ...comments.store import CommentStore
 from ...platforms.paths import path_key
+from ..bridge import OffThread
 from ..own_views import VIEWS
 
 if TYPE_CHECKING:
     from ...comments.comment import Comment
 
 logger = logging.getLogger(__name__)
-T = TypeVar("T")
 ELSEWHERE = "commented elsewhere"
 """Remembered of a window: the folders of its commented files outside of its own folders."""
 MOST_ELSEWHERE = 50
 LAST_LIMIT = 1.0
 """Seconds that the end of the package waits until the last comments are written."""
-Later = Callable[[Callable[[], T], Callable[[T], object]], object]
-"""Calls the first function on another thread, and the second one with its result on this one."""
 
 
 class KeptComments:
-    """All comments with their files. Lives on the UI thread; `later` is where the disk is touched.
+    """All comments with their files. Lives on the UI thread; `off_thread` is where the disk is touched.
 
     A root is known by its key (`path_key`), so that one folder with two spellings has one list and one file.
     """
 
-    def __init__(self, later: Later[Sequence[Comment] | str], say: Callable[[str], object]) -> None:
-        self._later = later
+    def __init__(self, off_thread: OffThread, say: Callable[[str], object]) -> None:
+        self._off_thread = off_thread
         self._say = say
         self._store = CommentStore(os.path.join(sublime.cache_path(), "QwenCompanion", "comments"))
         self._due: set[str] = set()
@@ -91,7 +89,7 @@ class KeptComments:
             loaded(root)
             self._save(root)
 
-        self._later(lambda: self._read(root), done)
+        self._off_thread(lambda: self._read(root), done)
 
     def close(self) -> None:
         """The package ends: what is to be saved still is, before the next instance reads."""
@@ -137,7 +135,7 @@ class KeptComments:
                 self._say(why)
             self._save(root)
 
-        self._later(lambda: self._write(root, comments), saved)
+        self._off_thread(lambda: self._write(root, comments), saved)
 
     def _read(self, root: str) -> list[Comment] | str:
         """The comments of a root, or why they can't be read."""

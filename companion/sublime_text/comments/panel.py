@@ -15,10 +15,13 @@ from ...comments.comment import MAX_NOTES, Comment, kept_lines
 from ...comments.comments import Line
 from ...comments.message import words
 from ...platforms.paths import path_key
+from ...review.changes import Range, carried, changes
+from ..buffers import text_of
+from ..bridge import OffThread
 from ..chat.text import prompt_start
 from ..own_views import VIEWS
-from ..windows import is_chat, is_visible
-from .kept import KeptComments, Later
+from ..windows import is_chat, is_visible, views_of_file
+from .kept import KeptComments
 from .views import CommentTarget, CommentViews, selected_lines
 
 if TYPE_CHECKING:
@@ -102,7 +105,7 @@ class CommentPanel:
         self,
         diffs: Diffs,
         written: WrittenChanges,
-        later: Later[Sequence[Comment] | str],
+        off_thread: OffThread,
         say: Callable[[str], object],
         changed: Callable[[], object],
         offer: Callable[[sublime.Window, Sequence[Comment]], object],
@@ -113,7 +116,8 @@ class CommentPanel:
         `offer` gets the comments on what the person has accepted, which may go to the agent as well. `went` hears
         which comments went to whom.
         """
-        self.kept = KeptComments(later, say)
+        self._off_thread = off_thread
+        self.kept = KeptComments(off_thread, say)
         self.views = CommentViews(self.kept.comments, diffs, written, self._clicked)
         self.prompts = PromptedComments(self.kept.comments)
         self._changed = changed
@@ -183,10 +187,13 @@ class CommentPanel:
 
         sublime.set_timeout(draw, QUIET)
 
-    def loaded(self, view: sublime.View) -> None:
-        """A file was loaded, or loaded again because it has changed on the disk."""
-        if view.window() is not None:
-            self.views.draw(view, is_loaded=True)
+    def loaded(self, view: sublime.View, before: str | None) -> None:
+        """A file was loaded, or loaded again because it has changed on the disk; `before` is its text until then."""
+        if view.window() is None:
+            return
+        self.views.draw(view, is_loaded=True)
+        if before is not None:
+            self._carry(self.views.taken_away(view), before, text_of(view))
 
     def unsent(self, window: sublime.Window) -> tuple[Comment, ...]:
         """The comments of a window that are still to be sent."""
@@ -220,12 +227,28 @@ class CommentPanel:
     def accepted(self, diff: DiffView) -> None:
         """The person has accepted a proposal: its comments may go to the agent as well."""
         path, window = diff.review.file_path, diff.window
+        found = [each for each in self.comments.of_file(path) if each.side in ("original", "removed")]
+        if diff.review.is_here and views_of_file(path):  # its tab is loaded again as soon as that is written
+            self.comments.removed({each.id: each.first for each in found})
+        else:
+            self._carry(found, diff.review.original, diff.text() or "")
         if not any(comment.is_due and comment.side != "file" for comment in self.comments.of_file(path)):
             return
         # Several that are accepted at once are one question.
         if window.id() not in self._accepted:
             sublime.set_timeout(lambda: self._offer_accepted(window))
         self._accepted.setdefault(window.id(), set()).add(path)
+
+    def _carry(self, found: Sequence[Comment], before: str, after: str) -> None:
+        """A file has another text: these comments on what was taken away from it are where that would be in it."""
+        lines = [(comment.first - 1, comment.first) for comment in found]
+
+        def carry(places: Sequence[Range]) -> None:
+            self.comments.removed({each.id: first + 1 for each, (first, _) in zip(found, places, strict=True)})
+            self.views.draw_file(found[0].path, is_loaded=True)
+
+        if found and before != after:
+            self._off_thread(lambda: carried(lines, changes(before, after)), carry)
 
     def _offer_accepted(self, window: sublime.Window) -> None:
         paths = self._accepted.pop(window.id(), set())

@@ -78,7 +78,7 @@ class CommentViews:
         found = _Finder(view, is_loaded=is_loaded)
         phantoms: list[sublime.Phantom] = []
         for comment in shown:
-            is_bound = comment.side == "original" and place is not None and place.side == "file"
+            is_bound = place is not None and _is_taken_away(place, comment)
             region, is_gone = found.bound(comment) if is_bound else found.region(comment)
             view.add_regions(_REGION + comment.id, [region], flags=_FLAGS)
             if place and self._settles(place, comment):
@@ -95,16 +95,22 @@ class CommentViews:
         if not shown:
             del self._drawn[view.id()]
 
+    def taken_away(self, view: sublime.View) -> list[Comment]:
+        """The comments of a view whose lines were taken away from its file."""
+        place = self.place(view)
+        found = self._comments.of_file(place.path) if place else ()
+        return [each for each in found if place and self._shows(place, each) and _is_taken_away(place, each)]
+
     def shows(self, view: sublime.View) -> bool:
         """Whether a view shows comments."""
         return view.id() in self._drawn
 
-    def draw_file(self, path: str) -> None:
+    def draw_file(self, path: str, *, is_loaded: bool = False) -> None:
         """Draw again in all views that show a file or its proposals."""
         for window in sublime.windows():
             for view in window.views():
                 if (place := self.place(view)) and path_key(place.path) == path_key(path):
-                    self.draw(view)
+                    self.draw(view, is_loaded=is_loaded)
 
     def at_caret(self, view: sublime.View) -> list[Comment]:
         """The comments on the line of the caret, which is the last one of a selection."""
@@ -147,7 +153,7 @@ class CommentViews:
         if comment.side == place.side:
             return True
         if place.side == "file":
-            return not self._is_proposed(place.path)
+            return comment.side == "removed" or not self._is_proposed(place.path)
         return place.side == "proposal" and comment.side == "file"
 
     @staticmethod
@@ -220,7 +226,7 @@ class _Finder:
 
         Equal lines elsewhere are others.
         """
-        known = self._view.get_regions(_REGION + comment.id)
+        known = [] if self._is_loaded else self._view.get_regions(_REGION + comment.id)
         region = known[0] if known else self._from(min(comment.first, len(self._lines)), comment)
         return region, not self._is(comment, region)
 
@@ -237,6 +243,11 @@ class _Finder:
         if self._all is None:
             self._all = CommentedLines(self._view.substr(sublime.Region(0, self._view.size())).split("\n"))
         return self._all
+
+
+def _is_taken_away(place: CommentTarget, comment: Comment) -> bool:
+    """Whether the lines of a comment that a view shows are not looked for there: they were taken away."""
+    return place.side == "file" and comment.side in ("original", "removed")
 
 
 def _text(view: sublime.View, region: sublime.Region) -> tuple[str, ...]:

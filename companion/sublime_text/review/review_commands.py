@@ -763,7 +763,7 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
                 side, number = "original", body.numbers[line - 1]
             target = CommentTarget(diff.review.file_path, side, diff.review.owner.cli)
         elif row:
-            side = "original" if block.kind(line) == "removed" else "file"
+            side = "removed" if block.kind(line) == "removed" else "file"
             target = CommentTarget(row.full_path, side, row.agents[0] if len(row.agents) == 1 else "")
         else:
             return
