@@ -110,7 +110,9 @@ class Adapter:
         """Questions that are being answered. Lives on the companion thread."""
         self.reports = StatusReports(self)
         self.comments = self._comment_panel()
-        self.tools = WindowTools(self.bridge, self.focus, self.messenger, self.problems, self.comments)
+        self.tools = WindowTools(
+            self.bridge, self.focus, self.messenger, self.problems, self.comments, self.on_another_thread
+        )
         self.review = ReviewTabs(
             self.focus, self.diffs, self.written, self.comments, self.ask_later, self.on_another_thread
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sublime
 
-from .companion_case import CompanionCase, Steps, loaded
+from .companion_case import CompanionCase, Steps, at_once, loaded
 from .test_review_tab import OLD, ReviewCase
 
 TYPED = "a\nb\nc\nd\n"
@@ -83,6 +83,14 @@ class TestPlaces(CompanionCase):
         self.view.run_command("insert", {"characters": "x"})
         done(call())
         yield 0
+
+    def test_the_place_that_a_tool_shows_is_the_one_below_unsaved_lines(self) -> Steps:
+        self.view.run_command("insert", {"characters": TYPED * 50})
+        self.window.focus_view(self.window.new_file())
+        adapter = loaded("sublime_text.package").adapter()
+        self.assertTrue(at_once(adapter.tools.show_place, self.window.id(), str(self.file), 40))
+        in_sight = lambda: self.view.substr(self.view.visible_region())  # noqa: E731
+        yield lambda: "line 40\n" in in_sight()
 
     def test_the_place_of_a_followed_agent_is_shown_below_unsaved_lines(self) -> Steps:
         adapter = loaded("sublime_text.package").adapter()

@@ -16,10 +16,11 @@ from ...comments.comment import Comment
 from ...ids import WindowId
 from ...problems.shown import ShownProblems
 from ...server.window_screen import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
-from ..bridge import UiBridge, asked
+from ..bridge import OffThread, UiBridge, asked
 from ..comments.panel import CommentPanel
 from ..follow import scroll_to, show_beside
 from ..messenger import Messenger
+from ..places import line_in_tab
 from ..windows import Focus, find_window, is_code, is_visible
 from . import lsp
 from .problems import EditorProblems
@@ -210,13 +211,20 @@ class WindowTools:
     """What the tools ask: `EditorTools`."""
 
     def __init__(
-        self, bridge: UiBridge, focus: Focus, messenger: Messenger, problems: EditorProblems, comments: CommentPanel
+        self,
+        bridge: UiBridge,
+        focus: Focus,
+        messenger: Messenger,
+        problems: EditorProblems,
+        comments: CommentPanel,
+        off_thread: OffThread,
     ) -> None:
         self.bridge = bridge
         self._focus = focus
         self._messenger = messenger
         self._problems = problems
         self._comments = comments
+        self._off_thread = off_thread
 
     async def shown_problems(self, window: WindowId, paths: Sequence[str] | None) -> ShownProblems | None:
         """As `EditorTools` has it."""
@@ -265,7 +273,11 @@ class WindowTools:
         found = find_window(window)
         if found is None:
             return False
-        show_beside(found, self._focus, path, lambda view: scroll_to(view, line))
+
+        def shown(view: sublime.View) -> None:
+            line_in_tab(view, line, self._off_thread, partial(scroll_to, view))
+
+        show_beside(found, self._focus, path, shown)
         view = found.find_open_file(path)
         return view is not None and is_visible(view)
 
