@@ -141,6 +141,47 @@ class TestViewsOfTheTab(CaretCase):
         self.window.focus_view(first)
         yield lambda: first.get_regions(added) and not self.tab.get_regions(added)
 
+    def two_proposals(self) -> Steps:
+        """Two proposals of which the first one is answered, so that the second one comes; and another view."""
+        self.file.write_text(OLD)
+        (self.folder / "b.py").write_text(OLD)
+        yield from self.propose(text := OLD.replace("line 3\n", "three\n"))
+        self.second = yield from self.propose(text, self.folder / "b.py")
+        yield from self.review()
+        yield self.has("▾ app.py", "three", "▾ b.py", "three")
+        self.go_to("three")
+        self.first = self.clone()
+        self.go_to("▾ b.py")
+        self.window.focus_view(self.first)
+        yield from self.turned()
+
+    def test_who_goes_to_another_view_has_not_moved_the_caret(self) -> Steps:
+        """Its caret is elsewhere, so the key that was pressed twice was taken for one of a person who has moved."""
+        yield from self.two_proposals()
+        yield lambda: self.second.attention.is_seen
+        self.first.run_command("qwen_companion_review_decide", {"what": "reject"})
+        yield lambda: not any(line.startswith("▾ app.py") for line in self.lines())
+        self.window.focus_view(self.tab)
+        self.press("shift+escape")
+        self.assertTrue(self.screen.said("The diff of b.py has only just appeared"))
+        yield 200
+        self.assertEqual([told["filePath"] for _, told in self.cli.outcomes], [str(self.file)])
+
+    def test_a_key_of_one_view_moves_no_caret_of_another_one(self) -> Steps:
+        """What it was to go to was filled in only then."""
+        yield from self.changed(app=OLD.replace("line 3\n", "three\n"), b=OLD.replace("line 7\n", "seven\n"))
+        yield self.has("▾ app.py", "three", "▾ b.py", "seven")
+        self.go_to("three")
+        tab = loaded("sublime_text.package").adapter().review.tab(self.window)
+        tab._arrangement = tab._arrangement._replace(is_whole=False)
+        with patch.object(tab, "_go", lambda *_: False), patch.object(tab, "draw"):
+            self.press("n")
+        self.clone()
+        self.go_to("▾ app.py")
+        yield from self.turned()
+        tab.draw()
+        self.assertEqual(self.row(), "▾app.py  +1 −1")
+
     def test_it_goes_on_in_one_view_when_the_other_is_closed(self) -> Steps:
         yield from self.changed(app=OLD.replace("line 3\n", "three\n"))
         yield self.has("▾ app.py", "three")
@@ -274,6 +315,18 @@ class TestAnotherWindow(CaretCase):
         self.go_to("three")
         self.press("u")
         yield lambda: self.text("app") == OLD
+
+    def test_it_lists_no_answers_of_the_window_that_it_has_left(self) -> Steps:
+        yield from self.open_diff(OLD)
+        self.window.run_command("qwen_companion_reject_all")
+        answered = lambda: [line for line in self.lines() if "rejected" in line]  # noqa: E731
+        yield answered
+        self.drag(self.there)
+        yield 300
+        yield self.has("▾ app.py", "thirty")
+        self.assertEqual(answered(), [])
+        self.drag(self.window)
+        yield answered
 
     def test_of_two_in_a_window_the_one_that_has_the_focus_is_the_review(self) -> Steps:
         dragged, own = self.tab, self.adapter.review.show(self.there)

@@ -304,11 +304,16 @@ class ReviewTab:
         self._is_released = True
 
     def go_on_in(self, view: sublime.View) -> None:
-        """The person has gone to a clone: it is the one with the marks now, and its carets count."""
+        """The person has gone to a clone: it is the one with the marks now, and its carets count.
+
+        What they were on their way to was for the other view, and what came to the caret there has come here just now.
+        """
         if view != self.view:
             self._marks.erase()
             self.view, self._marks = view, ReviewMarks(view, self._decisions, self._clicked)
             _set_up(view)
+            self._caret, self._left, self._goes = [*view.sel()], None, None
+            self._is_first, self._in_sight = False, (0, -1)
 
     # Showing
 

@@ -9,7 +9,7 @@ import sublime
 from ..bridge import AskLater, OffThread
 from ..own_views import VIEWS, Kind
 from ..windows import Focus
-from .feed import ReviewFeed
+from .feed import ANSWERED, ReviewFeed
 from .review_tab import ReviewTab, group_for
 from .since import SINCE, SinceFeed, choose_point, kept_point
 
@@ -139,6 +139,8 @@ class ReviewTabs:
         for place, tab in list(self._tabs.items()):
             if tab.view == view and place[0] != window.id():  # the person has dragged it here
                 tab.close()
+                if record := VIEWS.of(view):
+                    record.keep(**{ANSWERED: []})  # that was in the other window
                 self._end(place)
         self._resume(window, view)
         if tab := self.of(view):
