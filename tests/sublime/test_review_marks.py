@@ -70,6 +70,32 @@ class TestMarks(ChangesCase):
             yield lambda: self.rows() == ROWS
             self.assertEqual(compared.call_count, 3)
 
+    def filling(self) -> Steps:
+        """A proposal that is put into its view piece by piece, which takes some turns of the editor."""
+        self.set_limit("sublime_text.review.diff_view", "CHUNK", 2)
+        diff = yield from self.propose(PROPOSAL)
+        self.proposal = diff.proposal
+        self.assertLess(self.proposal.size(), len(PROPOSAL))
+
+    def test_what_is_typed_while_a_proposal_is_put_into_its_view_is_not_in_it(self) -> Steps:
+        """Nobody could tell any more whether the editor shows the very text."""
+        yield from self.filling()
+        self.proposal.run_command("insert", {"characters": "typed"})
+        yield lambda: len(self.rows()) == 3
+        self.assertEqual(text_of(self.proposal), PROPOSAL)
+        self.proposal.run_command("insert", {"characters": "typed"})
+        self.assertEqual(text_of(self.proposal), f"typed{PROPOSAL}")
+
+    def test_a_command_waits_until_the_proposal_is_in_its_view(self) -> Steps:
+        """Its edits were those of the whole text."""
+        yield from self.filling()
+        adapter = loaded("sublime_text.package").adapter()
+        change = loaded("review.targets").revert_fingerprint(
+            loaded("review.changes").changes(FILE, PROPOSAL)[1], PROPOSAL.split("\n")
+        )
+        adapter.diffs.find(self.proposal).actions.follow("revert", change)
+        yield from self.becomes(without(1))
+
     def test_an_equal_line_is_as_high_on_both_sides(self) -> Steps:
         """Fillers keep both sides level, and follow the edits."""
         yield from self.open_changes()

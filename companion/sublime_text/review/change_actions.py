@@ -51,7 +51,7 @@ class ChangeActions:
         self.run()
 
     def run(self) -> None:
-        """Run what waits, once the change to which the person has come is in front and no command waits for edits."""
+        """Run what waits, once the diff has arrived and no command waits for edits."""
         while self._queue and self._waiting is None and not self._diff.is_arriving:
             command, _ = self._queue.popleft()
             command()

@@ -63,16 +63,12 @@ def in_steps(steps: Sequence[Callable[[], object]], is_wanted: Callable[[], bool
             sublime.set_timeout(lambda: in_steps(steps[1:], is_wanted))
 
 
-def fill(view: sublime.View, text: str, then: Callable[[bool], None], *, detects_indentation: bool) -> None:
-    """Put a text into an empty view. `then` gets whether nobody has edited the view meanwhile."""
-    seen = view.change_count()
-    is_untouched = True
+def fill(view: sublime.View, text: str, then: Callable[[], object], *, detects_indentation: bool) -> None:
+    """Put a text into an empty view, which is read-only from now on, and call `then`."""
+    view.set_read_only(True)
 
     def insert(start: int) -> None:
-        nonlocal seen, is_untouched
-        is_untouched = is_untouched and view.change_count() == seen
         edit(view, [(view.size(), view.size(), text[start : start + CHUNK])])
-        seen = view.change_count()
 
     def finish() -> None:
         if detects_indentation and view.settings().get("detect_indentation"):
@@ -80,7 +76,7 @@ def fill(view: sublime.View, text: str, then: Callable[[bool], None], *, detects
         remember(view, text)
         view.clear_undo_stack()
         select(view, 0)
-        then(is_untouched)
+        then()
 
     last = max(0, (len(text) - 1) // CHUNK * CHUNK)
     steps = [lambda start=start: insert(start) for start in range(0, last, CHUNK)]
@@ -295,8 +291,9 @@ class DiffView:
 
     @property
     def is_arriving(self) -> bool:
-        """Whether the change to which the person has come is still to be marked."""
-        return self._arrival is not None and self._marks is not None
+        """Whether its text is still put into its view, or the change to which the person has come is to be marked."""
+        is_filling = self.is_open and not self._is_filled
+        return is_filling or (self._arrival is not None and self._marks is not None)
 
     def _drawn(self) -> None:
         self._is_drawn = True
@@ -468,25 +465,22 @@ class DiffView:
     def _fill_original(self, view: sublime.View) -> None:
         self._is_original_filled = False
 
-        def filled(_: bool) -> None:
-            view.set_read_only(True)
+        def filled() -> None:
             self._is_original_filled = True
             if self.original in (None, view):  # it may be filled later than the proposal
                 self._draw()
 
-        view.set_read_only(False)
         buffers.write_all(view, "")
         fill(view, self.review.original, filled, detects_indentation=self._like is None)
 
-    def _filled(self, is_untouched: bool) -> None:
-        if is_untouched:
-            self._filled_version = self.proposal.change_count()
-            shown = text_of(self.proposal)
-            self.is_exact = shown == self.review.shown
+    def _filled(self) -> None:
+        self._filled_version = self.proposal.change_count()
+        self.is_exact = text_of(self.proposal) == self.review.shown
         self._is_filled = True
         self.proposal.set_read_only(not self.review.is_editable or not self.is_exact)
         self.proposal.set_reference_document(self.review.original)
         self._draw()
+        self.actions.run()
 
     def _draw(self) -> None:
         if not self._is_filled:
