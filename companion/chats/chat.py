@@ -32,10 +32,10 @@ from ..settings import DaemonSettings
 from .chat_screen import ChatScreen
 from .chosen import Chosen
 from .connection import ChatConnection
-from .inherited import Inherited, Returned, plain
+from .inherited import Inherited, plain
 from .outbox import Outbox
 from .permissions import Approvals
-from .prompt import ChatFolder, Draft
+from .prompt import ChatFolder, Draft, Returned
 from .transcript.render import Render
 from .transcript.transcript import Transcript
 from .watch import TurnReasons, TurnWatch, VisitWatch, WrittenTurns
@@ -166,7 +166,8 @@ class Renderer:
             render = await asyncio.to_thread(transcript.update, *about)
         else:
             render = transcript.update(*about)
-        return replace(render, chosen=self._chat.connection.chosen.as_plain(self._chat.connection.session))
+        chosen = self._chat.connection.chosen.as_plain(self._chat.connection.session)
+        return replace(render, chosen=chosen, waiting=self._chat.waiting)
 
 
 def slices(snapshot: Snapshot, known: dict[str, int]) -> Iterator[Snapshot]:
@@ -309,7 +310,8 @@ class Chat:
 
     def begin(self, session: str = "", chosen: Chosen | None = None) -> None:
         """Show a session; without one, begin a new conversation. `chosen` is what the person has chosen for it."""
-        self._give_back_all(self._end(), "The conversation has changed before this was sent.")
+        unsent = self._end(with_queue=self.connector.agent is not None)
+        self._give_back_all(unsent, "The conversation has changed before this was sent.")
         self._end_turn()
         self._is_open = True
         self.connection.begin(session, chosen or Chosen())
@@ -338,15 +340,18 @@ class Chat:
     def close(self) -> None:
         """The view is closed."""
         self.give_back_unsent()
-        self._end()
+        self._end(with_queue=False)
         if self.connector.agent:  # a daemon's turn goes on, and what it writes is to be listed
             self._end_turn()
         self.connector.end_inherited()
         self._is_open = False
 
-    def give_back_unsent(self) -> None:
-        """The chat is about to end: what was not sent goes back to the person, whose tab may have moved."""
-        taken = self._take_unsent()
+    def give_back_unsent(self, *, with_daemon: bool = False) -> None:
+        """The chat is about to end: what was not sent goes back to the person, whose tab may have moved.
+
+        `with_daemon`: its private daemon ends as well.
+        """
+        taken = self._take_unsent(with_queue=self.connector.agent is not None or (with_daemon and self._ends_here))
         self._inherited.give_up()
         self._give_back_all([*self._inherited.take_unsent(), *taken], "The chat was closed before this was sent.")
 
@@ -369,11 +374,28 @@ class Chat:
                 # The agent has refused it until the person signs in.
                 self.outbox.send(draft, mid_turn=False)
 
-    def _take_held(self) -> dict[str, Draft]:
+    @property
+    def waiting(self) -> tuple[Returned, ...]:
+        """What would be lost if the editor ended now, the oldest first."""
+        return (*map(Returned, self._held.values()), *self.outbox.left(with_queue=self._ends_here))
+
+    @property
+    def _ends_here(self) -> bool:
+        """Whether what answers ends with the window, and its queue with it."""
+        return self.connector.agent is not None or self.connection.locality.is_private
+
+    @property
+    def _held(self) -> dict[str, Draft]:
         """The prompt that waits for a sign-in, by its id; empty if none does, or its draft isn't known."""
-        held, prompt = self._inherited.take_held(), self.connection.held
+        prompt = self.connection.held
         draft = self.outbox.sent(prompt)
-        return held | ({prompt: draft} if prompt and draft else {})
+        return self._inherited.held | ({prompt: draft} if prompt and draft else {})
+
+    def _take_held(self) -> dict[str, Draft]:
+        """The same, only once."""
+        held = self._held
+        self._inherited.take_held()
+        return held
 
     def configured(self, *, is_changed: bool) -> None:
         """The chat's settings were read. They apply at the next connection; a chat that is switched off ends now."""
@@ -508,8 +530,8 @@ class Chat:
         )
         return next(same, agent)
 
-    def _end(self, *, with_queue: bool = True) -> list[Returned]:
-        """Stop reading, showing and sending. Returns what was not sent."""
+    def _end(self, *, with_queue: bool) -> list[Returned]:
+        """Stop reading, showing and sending. Returns what was not sent; `with_queue` what waits for its turn, too."""
         self.approvals.dismiss()
         self.renderer.stop()
         if self._reading:
@@ -517,9 +539,8 @@ class Chat:
             self._reading = None
         return self._take_unsent(with_queue=with_queue)
 
-    def _take_unsent(self, *, with_queue: bool = True) -> list[Returned]:
+    def _take_unsent(self, *, with_queue: bool) -> list[Returned]:
         # An agent's process goes with its queue, and with the prompt that it holds; a daemon keeps them.
-        with_queue = with_queue and self.connector.agent is not None
         held = self._take_held() if with_queue and self._is_open else {}
         return [*map(Returned, held.values()), *self.outbox.take(with_queue=with_queue)]
 
@@ -545,6 +566,7 @@ FOLDER_LIMIT = 5.0
 """Seconds to look at a folder of the window that an agent is to get."""
 REACH_LIMIT = 10.0
 """Seconds that a question to the daemon waits for the connection."""
+CUT_OFF = "This still waited when the editor was closed."
 ON_ITS_WAY = "This was on its way when the chat ended: check whether it has arrived before you send it again."
 BUSY = "A turn runs: wait until it ends, or cancel it first."
 

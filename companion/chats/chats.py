@@ -38,10 +38,10 @@ from ..platforms.files import Content, FileRefusedError, IrregularError, entry
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .changes import ChatChanges
-from .chat import QUICK_STOP_LIMIT, Chat, ChatWindow, Registry, Windows, check_idle
+from .chat import CUT_OFF, ON_ITS_WAY, QUICK_STOP_LIMIT, Chat, ChatWindow, Registry, Windows, check_idle
 from .chat_screen import ChatScreen
 from .history import ChatHistory
-from .prompt import Draft
+from .prompt import Draft, Returned
 from .transcript.plain import clean
 from .watch import TurnReasons, WrittenTurns
 
@@ -381,11 +381,12 @@ class Chats:
         session: str = "",
         agent: str = "",
         chosen: Mapping[str, Any] | None = None,
+        waiting: Sequence[Returned] = (),
     ) -> None:
         """Connect a chat, or draw it again if it is connected. `session` is the id of one to resume.
 
-        `agent` is the name of the agent to start; empty for the daemon. `chosen` is what the editor has kept of
-        `Render.chosen`.
+        `agent` is the name of the agent to start; empty for the daemon. `chosen` and `waiting` are what the editor has
+        kept of those of a `Render`. What waits comes back if nobody here knows the chat: it is from before a restart.
         """
         if (chat := self._registry.get(chat_id)) and chat.shows(folder, session, agent):
             chat.renderer.begin()
@@ -394,7 +395,10 @@ class Chats:
         if agent and command is None:
             self._screen.messenger.say(f"There is no agent “{agent}” in the setting “agents”.", window)
         else:
+            is_known = chat is not None
             self._registry.made(chat_id, window).open(folder, session, command, chosen)
+            if not is_known:
+                self._give_back(chat_id, waiting)
 
     async def environment(self) -> Mapping[str, str]:
         """What agents are started with: the variables of the person's login shell."""
@@ -416,18 +420,27 @@ class Chats:
         if chat := self._registry.get(chat_id):
             chat.renderer.turn_written(turn, files)
 
-    def close(self, chat_id: ChatId) -> None:
-        """The person has closed the chat's view. A private daemon runs until the window closes."""
+    def close(self, chat_id: ChatId, waiting: Sequence[Returned] = ()) -> None:
+        """The person has closed the chat's view. A private daemon runs until the window closes.
+
+        `waiting` is as in `open`.
+        """
         if chat := self._registry.chats.pop(chat_id, None):
             chat.close()
             self._end(chat.finished())
+        else:
+            self._give_back(chat_id, waiting)
+
+    def _give_back(self, chat_id: ChatId, waiting: Sequence[Returned]) -> None:
+        for draft, may_have_arrived in waiting:
+            self._screen.chats.return_draft(chat_id, draft, ON_ITS_WAY if may_have_arrived else CUT_OFF)
 
     def window_closed(self, window: WindowId) -> None:
         """A window closes: its chats and its private daemons end."""
         chats = self._registry.take(window)
         for chat in chats:
             chat.approvals.dismiss()
-            chat.give_back_unsent()
+            chat.give_back_unsent(with_daemon=True)
         place = self._registry.shared.pop(window, None)
 
         async def end() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from ..conversation.conversation import Conversation
 from ..conversation.snapshot import ChatNotice, Item, Message, Status, Tool, Turn
-from .prompt import Draft, Excerpt
+from .prompt import Draft, Excerpt, Returned
 
 
 def plain(conversation: Conversation) -> dict[str, Any]:
@@ -41,14 +41,6 @@ def _item(data: Mapping[str, Any]) -> Item:
 @cache
 def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
-
-
-class Returned(NamedTuple):
-    """A draft that goes back to the person."""
-
-    draft: Draft
-    may_have_arrived: bool = False
-    """Whether it was on its way to the agent."""
 
 
 @dataclass

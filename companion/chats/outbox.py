@@ -17,8 +17,7 @@ from ..conversation.failures import ChatError, MissingFeatureError, StreamLostEr
 from ..conversation.snapshot import Unsent
 from ..platforms.files import FileRefusedError, MissingError, OversizeError, UnreadableError, read
 from . import prompt
-from .inherited import Returned
-from .prompt import ChatFolder, Draft, Mention, mentions, path_of, undone_text
+from .prompt import ChatFolder, Draft, Mention, Returned, mentions, path_of, undone_text
 
 if TYPE_CHECKING:
     from .chat import Chat
@@ -241,15 +240,21 @@ class Outbox:
         conversation = self._chat.connection.conversation
         return conversation.is_queued(waiting.prompt) or not conversation.has(waiting.prompt)
 
-    def take(self, *, with_queue: bool = False) -> list[Returned]:
-        """What was not sent yet, the oldest first, or waits for its turn. It belongs to the caller from now on."""
-        taken, self._waiting = list(self._waiting.values()), {}
-        for waiting in taken:
+    def left(self, *, with_queue: bool) -> list[Returned]:
+        """What was not sent yet, the oldest first, or waits for its turn."""
+        waiting = self._waiting.values()
+        left = [each for each in waiting if not each.prompt or (with_queue and self._is_to_begin(each))]
+        return [Returned(each.draft, each.is_going and not each.prompt) for each in left]
+
+    def take(self, *, with_queue: bool) -> list[Returned]:
+        """The same, which belongs to the caller from now on."""
+        left = self.left(with_queue=with_queue)
+        for waiting in self._waiting.values():
             if waiting.task:
                 waiting.task.cancel()
+        self._waiting = {}
         self._chat.show_soon()
-        left = [each for each in taken if not each.prompt or (with_queue and self._is_to_begin(each))]
-        return [Returned(each.draft, each.is_going and not each.prompt) for each in left]
+        return left
 
     def take_one(self, key: str) -> Draft | None:
         """Take one of the unsent drafts; None if it was sent or is being sent."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote
 
 from ..conversation.snapshot import Command
@@ -166,6 +166,14 @@ class Draft:
         """The words with what the person has added, as a text that can be sent: pictures are mentioned as files."""
         excerpts = [f"{each.name}\n{each.text}" for each in self.excerpts if not each.is_automatic]
         return "\n\n".join(filter(None, (self.text, *excerpts, " ".join(map(mention, self.pictures)))))
+
+
+class Returned(NamedTuple):
+    """A draft that goes back to the person."""
+
+    draft: Draft
+    may_have_arrived: bool = False
+    """Whether it was on its way to the agent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .chat_case import MARK, ChatCase, Steps
-from .companion_case import text_of
+from .companion_case import at_once, text_of
 from .own import views
 
 
@@ -82,3 +82,63 @@ class TestClosing(ChatCase):
         other.run_command("insert", {"characters": "since"})
         yield from self.close_and_open()
         self.assertEqual((self.view, self.prompt), (other, "draft\nsent\nsince"))
+
+
+class TestRestart(ChatCase):
+    """The editor ends without a word to the companion. What is known of a view then is in its record alone."""
+
+    def restart(self) -> Steps:
+        self.adapter.chats.close_all()
+        self.chats.calls.clear()
+        self.adapter.chats.adopt_visible()
+        yield from self.told("open")
+        self.chat = self.adapter.chats.of(self.window)
+
+    def waiting(self) -> list[str]:
+        """What the companion is told that waited, by the last call that opens a chat."""
+        last = self.chats.of("open")[-1]
+        return [each.draft.text for each in last[5].get("waiting", ())] if len(last) > 5 else []
+
+    def shown_waiting(self, *drafts: str) -> None:
+        returned, draft = self.prompts.Returned, self.prompts.Draft
+        render = replace(self.show(replaces_all=True), waiting=tuple(returned(draft(each), True) for each in drafts))
+        at_once(self.adapter.chats.show_chat, self.chat.id, render)
+
+    def test_what_still_waits_comes_back_to_the_companion_and_what_has_begun_does_not(self) -> Steps:
+        self.chat.take_back(self.prompts.Draft("", (self.prompts.Excerpt("u", "x:1", "x"),), ("/p.png",)))
+        self.type("sent")
+        self.press("enter")
+        yield from self.told("send")
+        yield from self.restart()
+        [waiting] = self.chats.of("open")[-1][5]["waiting"]
+        expected = self.prompts.Draft("sent", (self.prompts.Excerpt("u", "x:1", "x"),), ("/p.png",))
+        self.assertEqual(waiting, self.prompts.Returned(expected, False))
+        self.assertEqual(self.prompt, "")
+        self.shown_waiting("queued", "later")
+        yield from self.restart()
+        self.assertEqual(self.waiting(), ["queued", "later"])
+        self.assertTrue(all(each.may_have_arrived for each in self.chat.waiting))
+        self.show(replaces_all=True)
+        yield from self.restart()
+        self.assertEqual(self.waiting(), [])
+
+    def test_what_is_back_in_the_prompt_does_not_come_back_once_more(self) -> Steps:
+        self.shown_waiting("queued")
+        self.adapter.chats.return_draft(self.chat.id, self.prompts.Draft("queued"), "Why.")
+        yield lambda: self.prompt == "queued"
+        yield from self.restart()
+        self.assertEqual((self.waiting(), self.prompt), ([], "queued"))
+
+    def test_a_tab_that_nobody_has_looked_at_since_gives_it_back_when_it_closes(self) -> Steps:
+        self.shown_waiting("queued")
+        self.adapter.chats.close_all()
+        self.view.close()
+        yield from self.told("close")
+        self.assertEqual([each.draft.text for each in self.chats.of("close")[-1][1]], ["queued"])
+
+    def test_a_chat_that_ends_leaves_it_to_the_companion(self) -> Steps:
+        self.shown_waiting("queued")
+        record = self.chat.record
+        self.view.close()
+        yield from self.told("close")
+        self.assertEqual((self.chats.of("close")[-1][1:], record.get("waiting")), ((), []))

@@ -285,7 +285,8 @@ class TestClosing(TabsCase):
         yield self.opened
         back = self.take(self.opened())
         self.assertEqual((back.agent_key, self.prompt), ("Own", "to own"))
-        opened = back.id, self.window.id(), str(self.folder), "own", "Own", {"session": "own", "mode": "plan"}
+        chosen = {"session": "own", "mode": "plan"}
+        opened = back.id, self.window.id(), str(self.folder), "own", "Own", {"chosen": chosen}
         yield lambda: self.chats.of("open")[-1] == opened
         other = yield from self.open_with("Qwen Code, by its daemon")
         self.assertEqual(self.prompt, "to daemon's")
@@ -329,7 +330,8 @@ class TestMoving(TabsCase):
     def comes_back_in(self, there: Any) -> Steps:
         """The second chat is one of another window, with its session and what was chosen."""
         yield lambda: self.chats.of("close") == [(self.second.id,)]
-        opened = self.second.id, there.id(), str(self.folder), "own", "Own", {"session": "own", "mode": "plan"}
+        chosen = {"session": "own", "mode": "plan"}
+        opened = self.second.id, there.id(), str(self.folder), "own", "Own", {"chosen": chosen}
         yield lambda: self.chats.of("open")[-1] == opened
         self.assertEqual(self.adapter.chats.within(self.window), [self.first])
         self.assertEqual([chat.id for chat in self.adapter.chats.within(there)], [self.second.id])
@@ -382,7 +384,8 @@ class TestMoving(TabsCase):
         there = yield from self.moved()
         self.adapter.chats.window_closed(self.window)
         yield lambda: self.chats.of("close") == [(self.second.id,)]
-        opened = self.second.id, there.id(), str(self.folder), "own", "Own", {"session": "own", "mode": "plan"}
+        chosen = {"session": "own", "mode": "plan"}
+        opened = self.second.id, there.id(), str(self.folder), "own", "Own", {"chosen": chosen}
         yield lambda: self.chats.of("open")[-1] == opened
         self.assertEqual([chat.id for chat in self.adapter.chats.within(there)], [self.second.id])
 
@@ -502,7 +505,7 @@ class TestReload(TabsCase):
         yield from self.drafts()
         self.second.view.close()
         yield from self.told("close")
-        self.assertEqual((self.chats.of("close"), self.chats.of("open")), ([(self.second.id,)], []))
+        self.assertEqual((self.chats.of("close"), self.chats.of("open")), ([(self.second.id, [])], []))
 
     def test_one_whose_agent_is_not_allowed_any_more_stays_as_it_is(self) -> Steps:
         yield from self.drafts()

@@ -356,7 +356,7 @@ class TestOwnViews(ChatCase):
         self.adapter.events.restored(self.window)
         self.adapter.chats.adopt_visible()
         yield from self.told("open")
-        chosen = {"session": "session-1", "mode": "plan"}
+        chosen = {"chosen": {"session": "session-1", "mode": "plan"}}
         opened = self.view.id(), self.window.id(), str(self.folder), "session-1", "", chosen
         self.assertEqual(self.chats.of("open"), [opened])
         chat = self.adapter.chats.of(self.window)

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ...conversation.snapshot import Locality, Permission, Status, Unsent
 from ...review.changes import TextEdit
 from .plain import GAP
+
+if TYPE_CHECKING:
+    from ..prompt import Returned
 
 MARK = f"\n❯{GAP}"
 """What a chat's text ends with; behind it is what the person writes."""
@@ -165,6 +168,8 @@ class Render:
     """How many of the first marks of a kind are those of the render before, at the same points."""
     chosen: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What the person has chosen for the session, to be set again then."""
+    waiting: tuple[Returned, ...] = ()
+    """The prompts that would be lost if the editor ended now, to come back after a restart."""
 
     @property
     def asks(self) -> tuple[Ask, ...]:

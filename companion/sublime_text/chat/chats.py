@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sublime
 
@@ -20,7 +20,7 @@ from .clicks import Clicks, Tell
 from .consent import Consent
 from .context import ContextOffers
 from .prompt import PromptSender, give_back, keep, kept_session
-from .view import ChatView, agent_of, chat_id_of, folder_of, used_at
+from .view import ChatView, agent_of, chat_id_of, folder_of, used_at, waiting_of
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand
@@ -251,9 +251,9 @@ class ChatViews:
         """The view of a chat is about to close."""
         keep(view)
         if self.find(view) is None:
-            # The companion may have inherited it, and nobody has looked at it since.
-            chat_id = chat_id_of(view)
-            self._tell(lambda chats: chats.close(chat_id))
+            # The companion may have inherited it, or it is from before a restart, and nobody has looked at it since.
+            chat_id, waiting = chat_id_of(view), waiting_of(view)
+            self._tell(lambda chats: chats.close(chat_id, waiting))
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
@@ -318,8 +318,9 @@ class ChatViews:
             say(chat.window, NOT_HERE.format(folder=chat.folder))
             return
         window, folder, agent = WindowId(chat.window.id()), chat.folder, chat.agent_key
-        chosen = [chat.chosen] if chat.chosen else []
-        self._tell(lambda chats: chats.open(chat.id, window, folder, session, agent, *chosen))
+        kept: dict[str, Any] = {"chosen": chat.chosen, "waiting": chat.waiting}
+        more = {name: value for name, value in kept.items() if value}
+        self._tell(lambda chats: chats.open(chat.id, window, folder, session, agent, **more))
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
@@ -373,6 +374,6 @@ class ChatViews:
         chat.record.keep(used=self._latest)
 
     def _end(self, chat: ChatView) -> None:
-        chat.close()
+        chat.end()
         if self._chats.pop(chat.id, None):
             self._tell(lambda chats: chats.close(chat.id))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
-from ...chats.prompt import Draft, Excerpt, Instead, mentions, path_of, translated
+from ...chats.prompt import Draft, Excerpt, Instead, Returned, mentions, path_of, translated
 from ...platforms import programs
 from ...platforms.files import make_private_folders
 from ...visits import why_unopened
@@ -161,12 +161,31 @@ def _kept(window: sublime.Window) -> list[dict[str, Any]]:
     return [each for each in found if each.keys() >= _FIELDS and all(isinstance(each[name], str) for name in _WORDS)]
 
 
+def attached_record(excerpts: Sequence[Excerpt], pictures: Sequence[str]) -> dict[str, Any]:
+    """Selections and pictures for a chat's record. What goes by itself is offered again by itself."""
+    added = [[each.uri, each.name, each.text] for each in excerpts if not each.is_automatic]
+    return {"excerpts": added, "pictures": list(pictures)}
+
+
 def attached(kept: object) -> tuple[tuple[Excerpt, ...], tuple[str, ...]]:
     """The selections and pictures in a chat's record; without those that are damaged."""
     found = _record(kept)
     excerpts = [each for each in map(_list, _list(found.get("excerpts"))) if len(each) in (3, 4)]
     whole = [each for each in excerpts if _texts(each[:3]) == each[:3]]
     return tuple(Excerpt(*each) for each in whole), tuple(_texts(found.get("pictures")))
+
+
+def waiting_record(each: Returned) -> dict[str, Any]:
+    """What waits to be sent, or for its turn, for a chat's record."""
+    draft = each.draft
+    more = attached_record(draft.excerpts, draft.pictures)
+    return {"text": draft.text, "may_have_arrived": each.may_have_arrived, **more}
+
+
+def waiting(kept: object) -> list[Returned]:
+    """What waited by a chat's record; without what is damaged."""
+    found = [each for each in map(_record, _list(kept)) if isinstance(each.get("text"), str)]
+    return [Returned(Draft(each["text"], *attached(each)), each.get("may_have_arrived") is True) for each in found]
 
 
 def _record(value: object) -> dict[str, Any]:
@@ -306,7 +325,7 @@ class PromptSender:
         if context and not in_turn and not draft.text.startswith("/"):
             draft = replace(draft, excerpts=(*draft.excerpts, context))
         self._sent(chat, draft)
-        chat.sending()
+        chat.sending(draft)
 
         def send(chats: Chats) -> None:
             chats.send(chat.id, draft, mid_turn=in_turn)

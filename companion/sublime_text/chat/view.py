@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import sublime
 
 from ...agents import DAEMON_AGENT
-from ...chats.prompt import Draft, Excerpt
+from ...chats.prompt import Draft, Excerpt, Returned
 from ...conversation.snapshot import Status
 from ...ids import ChatId, ViewId
 from ...status.facts import ShownChat
@@ -18,7 +18,7 @@ from ..windows import is_visible
 from . import html
 from .marks import ChatMarks
 from .permissions import AskAttention
-from .prompt import Recall, attached
+from .prompt import Recall, attached, attached_record, waiting, waiting_record
 from .text import ChatText, UndoHistory
 
 if TYPE_CHECKING:
@@ -149,6 +149,8 @@ STATES = {
     "ended": "has ended",
 }
 """The states of a connection that is not there, in the words of the status report."""
+WAITING = "waiting"
+"""In a chat's record: the prompts that are lost with the editor unless they come back from here."""
 SYNTAX = "Packages/QwenCompanion/QwenCompanion Chat.sublime-syntax"
 FALLBACK_SYNTAX = "scope:text.html.markdown"
 _SETTINGS = {
@@ -197,6 +199,12 @@ def used_at(view: sublime.View) -> int:
     own = VIEWS.of(view)
     at = own.get("used") if own else 0
     return at if isinstance(at, int) else 0
+
+
+def waiting_of(view: sublime.View) -> list[Returned]:
+    """The prompts of a chat's view that were sent and not begun, as far as is known."""
+    own = VIEWS.of(view)
+    return waiting(own.get(WAITING)) if own else []
 
 
 class ChatView:
@@ -288,6 +296,11 @@ class ChatView:
         return cast("dict[str, Any]", kept) if isinstance(kept, dict) else {}
 
     @property
+    def waiting(self) -> list[Returned]:
+        """The prompts that were sent and not begun, as far as is known."""
+        return waiting_of(self.view)
+
+    @property
     def attached(self) -> list[str]:
         """The names of what goes with the prompt."""
         return [*(excerpt.name for excerpt in self.excerpts), *self.pictures]
@@ -363,9 +376,10 @@ class ChatView:
         """What the person has written and attached."""
         return Draft(self.text.prompt.strip(), tuple(self.excerpts), tuple(self.pictures))
 
-    def sending(self) -> None:
+    def sending(self, draft: Draft) -> None:
         """The companion is told of a prompt."""
         self._unshown = "told"
+        self._keep_waiting([*self.waiting, Returned(draft)])
 
     def taken(self) -> None:
         """The companion has taken it: the next frame shows it."""
@@ -395,6 +409,8 @@ class ChatView:
         self.pictures[pictures:pictures] = draft.pictures
         self._returned = returned, excerpts + len(added), pictures + len(draft.pictures)
         self.attached_changed()
+        back = waiting_record(Returned(draft))
+        self._keep_waiting(each for each in self.waiting if waiting_record(Returned(each.draft)) != back)
 
     def step(self, by: int) -> str | None:
         """The prompt to put into the input, `by` steps further in the earlier ones; None if there is none."""
@@ -412,8 +428,7 @@ class ChatView:
 
     def attached_changed(self) -> None:
         """Show and save what goes with the prompt."""
-        excerpts = [[excerpt.uri, excerpt.name, excerpt.text] for excerpt in self.excerpts]
-        self.record.keep(attached={"excerpts": excerpts, "pictures": list(self.pictures)})
+        self.record.keep(attached=attached_record(self.excerpts, self.pictures))
         self._show_bar()
 
     def code_text(self, key: str) -> str | None:
@@ -430,6 +445,11 @@ class ChatView:
             self.scroll.close()
             self.marks.close()
             self.view.set_name(self.view.name().removeprefix(ASKS_MARK).removeprefix(NEWS_MARK))
+
+    def end(self) -> None:
+        """The chat has ended. What waits in it comes back from the companion."""
+        self.close()
+        self._keep_waiting(())
 
     def release(self) -> None:
         """The person has saved it as a file, in which nothing looks like a chat."""
@@ -509,8 +529,13 @@ class ChatView:
     def _show_end(self) -> None:
         self.view.show(self.view.size(), False, False, False)
 
+    def _keep_waiting(self, drafts: Iterable[Returned]) -> None:
+        self.record.keep(**{WAITING: [waiting_record(each) for each in drafts]})
+
     def _tell(self, render: Render) -> None:
         self.record.keep(session=render.session, chosen=dict(render.chosen))
+        if self._unshown != "told":
+            self._keep_waiting(render.waiting)
         mark = ASKS_MARK if render.asks else NEWS_MARK if self.has_news else ""
         title = f"{mark}{self._title(self._named(render))}"
         if self.view.name() != title:

@@ -100,6 +100,13 @@ async def test_a_prompt_that_waits_for_its_turn_comes_back_while_the_screen_is_b
     is_free.set()
 
 
+async def test_the_screen_is_told_what_waits_for_its_turn_and_would_be_lost_with_the_agent(room: Room) -> None:
+    room.say("long")
+    await until(lambda: room.render.status.running)
+    room.say("queued")
+    await until(lambda: [each.draft.text for each in room.render.waiting] == ["queued"] and room.render.status.queue)
+
+
 async def test_each_turn_is_noticed_while_the_screen_is_busy(project: Path, tmp_path: Path) -> None:
     """A dialog may be open there for minutes: what the agent writes meanwhile belongs to the turn that wrote it."""
     goes_on = tmp_path / "goes-on"

@@ -56,6 +56,17 @@ async def test_a_private_daemon_is_started_shown_and_ended_with_the_window(manag
     assert not private.is_running(daemon)
 
 
+async def test_the_queue_of_a_private_daemon_comes_back_when_it_ends_with_its_window(managed: Room) -> None:
+    stream = await managed.opened()
+    managed.chats.send(CHAT, Draft("later"))
+    await until(lambda: [each.state for each in managed.render.unsent] == ["sent"])
+    stream.send("pending_prompt_added", 1, promptId="p", text="later")
+    await until(lambda: managed.render.status.queue)
+    assert [each.draft.text for each in managed.render.waiting] == ["later"]
+    managed.chats.window_closed(WINDOW)
+    assert [draft.text for _, draft, _ in managed.editor.returned] == ["later"]
+
+
 async def test_one_for_another_folder_is_replaced(managed: Room, tmp_path: Path) -> None:
     await managed.opened()
     first = managed.chats._registry[CHAT].connector.private.daemon

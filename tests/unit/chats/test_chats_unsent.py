@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from companion.chats.chat import ON_ITS_WAY
-from companion.chats.prompt import Draft, Excerpt
+from companion.chats.chat import CUT_OFF, ON_ITS_WAY
+from companion.chats.prompt import Draft, Excerpt, Returned
 from companion.ids import WindowId
 
 from ..fake_daemon import until
@@ -183,3 +183,39 @@ async def test_a_prompt_comes_back_whole_from_a_chat_that_closes(room: Room, clo
     else:
         room.chats.inherit(await room.chats.stop(hand_over=True), {})
     assert room.editor.returned == [(CHAT, WHOLE, CLOSED)]
+
+
+async def test_the_screen_is_told_what_would_be_lost_with_the_editor(room: Room) -> None:
+    await room.opened()
+    room.chats.send(CHAT, Draft("Taken"))
+    await until(lambda: [each.state for each in room.render.unsent] == ["sent"])
+    assert room.render.waiting == ()  # a daemon of somebody else's keeps its queue
+    room.daemon.routes["POST /session/s/prompt"] = None  # the answer is on its way
+    room.chats.send(CHAT, Draft("Once"))
+    room.chats.send(CHAT, Draft("Then"))
+    await until(lambda: room.render.waiting == (Returned(Draft("Once"), True), Returned(Draft("Then"))))
+
+
+async def test_what_waited_when_the_editor_was_closed_comes_back_once(room: Room) -> None:
+    waiting = [Returned(WHOLE), Returned(Draft("Once"), may_have_arrived=True)]
+    room.chats.open(CHAT, WINDOW, room.folder, waiting=waiting)
+    back = [(CHAT, WHOLE, CUT_OFF), (CHAT, Draft("Once"), ON_ITS_WAY)]
+    assert room.editor.returned == back
+    await room.live()
+    room.chats.open(CHAT, WINDOW, room.folder, waiting=waiting)  # the screen is drawn again
+    room.chats.close(CHAT, waiting)
+    assert room.editor.returned == back
+
+
+async def test_what_waited_when_the_editor_was_closed_comes_back_from_a_tab_that_nobody_looks_at(room: Room) -> None:
+    room.chats.close(CHAT, [Returned(WHOLE)])
+    assert room.editor.returned == [(CHAT, WHOLE, CUT_OFF)]
+
+
+async def test_what_a_reload_has_handed_over_does_not_come_back_from_the_screen_as_well(room: Room) -> None:
+    room.daemon.routes["GET /capabilities"] = None
+    room.chats.open(CHAT, WINDOW, room.folder)
+    room.chats.send(CHAT, WHOLE)
+    room.chats.inherit(await room.chats.stop(hand_over=True), {WINDOW: None})
+    room.chats.open(CHAT, WINDOW, room.folder, waiting=[Returned(WHOLE)])
+    assert [draft for _, draft, _ in room.editor.returned] == [WHOLE]
