@@ -313,10 +313,10 @@ class Companion:
         """The settings have changed; `windows` has those of windows whose project has its own."""
         # The daemon's settings are never logged: even an address may contain a secret.
         logger.debug("The settings are %s", settings)
-        if daemon:
-            self.chats.configure(daemon)
         self._settings = settings
         self._window_settings = windows or {}
+        if daemon:
+            self.chats.configure(daemon)
         for number, server in self._windows.items():
             server.settings = self.settings_of(number)
             server.contexts.touched()

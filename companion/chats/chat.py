@@ -398,7 +398,8 @@ class Chat:
         return held
 
     def configured(self, *, is_changed: bool) -> None:
-        """The chat's settings were read. They apply at the next connection; a chat that is switched off ends now."""
+        """The settings were read. The chat's apply at the next connection; a chat that is switched off ends now."""
+        self.show_soon()  # the window may want diffs now
         if self.connector.agent:
             return
         if not self.place.settings.enabled:

@@ -81,9 +81,10 @@ class Approvals:
                 self.chat.place.screen.messenger.mention(message, self.chat.window)
         for identifier, permission in asked.items():
             if identifier not in self._waiting:
-                reason = _reason(snapshot, permission)
-                approval = self._waiting[identifier] = _Approval(self, permission, reason)
-                approval.show()
+                self._waiting[identifier] = _Approval(self, permission, _reason(snapshot, permission))
+            approval = self._waiting[identifier]
+            if not (approval.has_diffs or self.answers.has(identifier)):
+                approval.show()  # the person may have turned diffs on since it was asked
         if self.questions != before:
             self.chat.place.questions_changed()
 
@@ -127,7 +128,8 @@ class _Approval:
         self._approvals = approvals
         self._open: list[_Owner] = []
         """The owners of the diffs that wait for an answer."""
-        self._has_diffs = False
+        self.has_diffs = False
+        """Whether its diffs were opened."""
         self._edited: dict[Diff, str] = {}
         """What the person has made of proposals that they have accepted."""
 
@@ -138,7 +140,7 @@ class _Approval:
             self._edited.clear()
             owners = [_Owner(self, self._approvals, diff) for diff in self.permission.diffs]
             self._open = list(owners)
-            self._has_diffs = bool(owners)
+            self.has_diffs = bool(owners)
             for owner in owners:
                 if owner not in self._open:  # a rejection from before a reload has answered all of them
                     return
@@ -153,7 +155,7 @@ class _Approval:
 
     def is_question(self, shown: set[object]) -> bool:
         """Whether it waits without a diff; `shown` are the owners of the diffs on the screen."""
-        is_voted_on = self._has_diffs and self._approvals.answers.has(self.permission.id)
+        is_voted_on = self.has_diffs and self._approvals.answers.has(self.permission.id)
         return not is_voted_on and shown.isdisjoint(self._open)
 
     def withdraw(self) -> None:

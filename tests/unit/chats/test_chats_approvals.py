@@ -313,6 +313,23 @@ async def test_who_wants_no_diffs_gets_none(room: Room, project: Path) -> None:
     assert room.chats.questions(WINDOW) == 1
 
 
+async def test_who_wants_diffs_after_all_gets_that_of_what_waits(room: Room, project: Path) -> None:
+    """The question names the diff from then on, and shows no more what would be changed."""
+    room.reviews.settings_of = lambda _: Settings(show_diffs=False)
+    ask(room.stream, 1, (str(project / "a.py"), "old\n", "new\n"))
+    await until(lambda: room.render.status.permissions)
+    room.reviews.settings_of = lambda _: Settings()
+    room.configure()
+    [diff] = await room.diff()
+    await until(lambda: "The diff is open in another tab." in room.editor.chat_texts[CHAT])
+    assert room.chats.questions(WINDOW) == 0
+    room.configure()
+    await asyncio.sleep(0.1)
+    assert await room.diff() == [diff]
+    room.chats.vote(CHAT, "r", "once")
+    await room.asked("POST /session/s/permission/r")
+
+
 async def test_what_waits_without_a_diff_is_counted(room: Room, project: Path) -> None:
     """For the status bar, which counts the diffs by themselves."""
     ask(room.stream, 1, (str(project / "a.py"), "old\n", "new\n"))
