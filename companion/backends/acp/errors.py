@@ -123,6 +123,10 @@ class AnswerError(AgentError):
         super().__init__(f"{agent} refuses: {self.message or f'error {code}'}.")
 
 
+class UnnamedError(AnswerError):
+    """The agent has answered with an error that names no request: it may go on with it."""
+
+
 class RequestError(Exception):
     """Our answer to a request of the agent that can't be fulfilled."""
 

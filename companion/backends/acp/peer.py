@@ -24,6 +24,7 @@ from .errors import (
     AnswerError,
     RequestError,
     SilentError,
+    UnnamedError,
 )
 from .process import TooLong
 
@@ -233,10 +234,19 @@ class Peer:
             self._on_junk("a message of no known form")
         elif type(number) is int and number in self._waiting:
             self._answered(self._waiting[number].answer, message)
+        elif number is None and (call := self._only_call()) and "error" in message:
+            # The agent could not tell what it was asked. It may find out and go on.
+            self._taken_back.append(call.number)
+            self._answered(call.answer, message)
         elif type(number) is int and (0 < number <= self._abandoned or number in self._taken_back):
             logger.debug("%s answers what nobody waits for any more", self.agent)
         else:
             self._on_junk("an answer to what was not asked")
+
+    def _only_call(self) -> _Call | None:
+        """The call that waits, if it is the only one."""
+        waiting = [call for call in self._waiting.values() if not call.answer.done()]
+        return waiting[0] if len(waiting) == 1 else None
 
     def _answered(self, future: asyncio.Future[Any], message: Mapping[str, Any]) -> None:
         if future.done():
@@ -244,7 +254,8 @@ class Peer:
         elif (error := message.get("error")) is not None:
             fields = as_object(error)
             code = fields.get("code")
-            future.set_exception(AnswerError(self.agent, code if type(code) is int else 0, _words(fields)))
+            kind = UnnamedError if message.get("id") is None else AnswerError
+            future.set_exception(kind(self.agent, code if type(code) is int else 0, _words(fields)))
         else:
             future.set_result(message.get("result"))
 

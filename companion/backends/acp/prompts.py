@@ -26,6 +26,7 @@ from .errors import (
     SignInError,
     SilentError,
     UnansweredError,
+    UnnamedError,
 )
 from .running import RunningAgent
 from .stream import Events
@@ -285,9 +286,11 @@ class Prompts:
             return ""
         try:
             ended = read(schema.Ended, await self._agent.signed_in(answer)) or schema.Ended()
-        except (AnswerError, SignInError):
+        except (AnswerError, SignInError) as error:
             if self.is_cancelled:
                 return "cancelled"  # some agents tell what was cut off as an error
+            if isinstance(error, UnnamedError):
+                self._agent.peer.notify("session/cancel", {"sessionId": self._agent.session})
             raise
         if used := decoder.decode_usage(ended.usage):
             self._events.publish(used)

@@ -356,6 +356,38 @@ async def test_an_answer_may_have_its_number_as_a_text(number: str, junk: list[s
     asked.cancel()
 
 
+async def test_an_error_that_names_no_request_ends_the_turn_and_what_the_agent_still_does_in_it(talks: Talks):
+    """An agent that could not read a request has no id for its answer."""
+    script = """
+def session_prompt(params):
+    if params["prompt"][-1]["text"] != "fail":
+        return {"stopReason": "end_turn"}
+    number = [each["id"] for each in seen if each.get("method") == "session/prompt"][-1]
+    send(id=None, error={"code": -32700, "message": "Parse error"})
+    while not any(each.get("method") == "session/cancel" for each in seen): time.sleep(0.001)
+    send(id=number, result={"stopReason": "cancelled"})
+    return "silence"
+"""
+    async with talks(script) as talk:
+        turn = await talk.done(await talk.ask("fail"))
+        assert (turn.state, turn.error) == ("failed", "Scripted Agent refuses: Parse error.")
+        assert (await talk.done(await talk.ask("go on"))).state == "done"
+        assert notices(talk.conversation.turns[-1]) == []
+
+
+async def test_an_error_that_names_none_of_two_requests_is_for_neither():
+    got: list[str] = []
+    peer = Peer("Agent", lambda _: None, as_answered, lambda *_: None, got.append)
+    asked = [asyncio.create_task(peer.call("initialize", {"protocolVersion": 1}, None)) for _ in range(2)]
+    await asyncio.sleep(0)
+    peer.receive(b'{"id": null, "error": {"code": -32700, "message": "Parse error"}}')
+    await asyncio.sleep(0)
+    assert ([each.done() for each in asked], got) == ([False, False], ["an answer to what was not asked"])
+    for each in asked:
+        each.cancel()
+    await asyncio.wait(asked)
+
+
 @pytest.mark.parametrize("kind", ["request", "notification", "answer"])
 async def test_a_message_of_millions_of_parts_is_refused_before_it_is_parsed(
     kind: str, monkeypatch: pytest.MonkeyPatch
