@@ -193,8 +193,8 @@ class Connector:
             session = await client.resume(left)
         except Exception:
             logger.exception("The agent could not be taken over, and is started again")
+            self.end_inherited()  # at once: a cancel may come at the next `await`, and nobody may get it half taken
             await client.close()
-            self.end_inherited()
             return None
         self.inherited = None
         self._located(client, client.folder)

@@ -341,6 +341,28 @@ async def test_an_agent_that_is_being_taken_up_goes_on_over_another_reload(
     assert "It was loaded" not in there.room.text
 
 
+async def test_an_agent_that_can_not_be_taken_up_is_not_handed_on_half_taken(there: Reloads, stormy: object) -> None:
+    """Another reload comes before that is known."""
+    pid = await there.unload_in_a_turn()
+    del there.left[WINDOW]["chats"][1]["process"]["is_cancelling"]  # the last that is looked at
+    is_held_up = asyncio.Event()
+
+    async def resume(left: Any) -> Child:
+        child = await resume_child(left)
+        is_held_up.set()
+        await asyncio.sleep(0.05)
+        return child
+
+    with patch("companion.backends.acp.process.resume_child", resume):
+        there.load()
+        await is_held_up.wait()
+        left = await there.unload()
+    assert (left["process"], left["session"]) == (None, "s")
+    await until(lambda: not psutil.pid_exists(pid))
+    there.load()
+    await there.room.shows("It was loaded.")
+
+
 async def test_an_agent_that_nobody_takes_over_is_ended(there: Reloads) -> None:
     pid = await there.unload_in_a_turn()
     await asyncio.to_thread(Chats.end_inherited, there.left[WindowId(1)])
