@@ -86,8 +86,8 @@ class TestSystem(EditorCase):
         def spellings() -> dict[str, str]:
             os.mkdir(made)
             found = {name: path for name, path in others.items() if os.path.isdir(path)}
-            spelled = {name: loaded("platforms.spelling").own_spelling(path) for name, path in found.items()}
-            own = loaded("platforms.spelling").own_spelling(made)
+            spelled = {name: loaded("platforms.paths").own_spelling(path) for name, path in found.items()}
+            own = loaded("platforms.paths").own_spelling(made)
             real = [name for name, path in found.items() if os.path.realpath(path) != os.path.realpath(made)]
             print(f"names that differ in {list(found)} are one; realpath keeps {real} apart")
             return {name: path for name, path in spelled.items() if path != own}

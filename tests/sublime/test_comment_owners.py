@@ -39,7 +39,7 @@ class TestOwners(CompanionCase):
     def test_two_spellings_of_a_folder_have_one_file_and_lose_nothing(self) -> Steps:
         made = loaded("comments.comment").Comment
         kept_comments = loaded("sublime_text.comments.kept").KeptComments
-        with patch.object(loaded("platforms.spelling"), "sys", SimpleNamespace(platform="darwin")):
+        with patch.object(loaded("platforms.paths"), "sys", SimpleNamespace(platform="darwin")):
             said: list[str] = []
             first = kept_comments(at_once, said.append)
             for root, words in ((NFC, "one"), (NFD, "two")):

@@ -16,8 +16,8 @@ from ...comments.comments import Line
 from ...comments.message import words
 from ...platforms.paths import path_key
 from ...review.changes import Range, carried, changes
-from ..buffers import text_of
 from ..bridge import OffThread
+from ..buffers import text_of
 from ..chat.text import prompt_start
 from ..own_views import VIEWS
 from ..windows import is_chat, is_visible, views_of_file

@@ -116,7 +116,7 @@ def test_the_editors_tools_are_offered_to_a_version_that_is_known_to_take_them(
     tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, version: str, takes: bool
 ) -> None:
     """Another one would print its help and end."""
-    monkeypatch.setattr(mcp_configuration.folders, "data", lambda: str(tmp_path / "data"))
+    monkeypatch.setattr(mcp_configuration, "user_data", lambda: str(tmp_path / "data"))
     assert not look(QWEN_CODE, ["qwen"], str(tmp_path), environment, b"script").mcp
     install(tmp_path, version)
     assert not look(QWEN_CODE, ["qwen"], str(tmp_path), environment).mcp
@@ -132,7 +132,7 @@ def test_the_editors_tools_are_offered_to_a_version_that_is_known_to_take_them(
 def test_the_editors_tools_are_started_by_no_node_of_a_project(
     tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mcp_configuration.folders, "data", lambda: str(tmp_path / "data"))
+    monkeypatch.setattr(mcp_configuration, "user_data", lambda: str(tmp_path / "data"))
     install(tmp_path, "0.24.4")
     project = tmp_path / "project"
     shim = project / ".venv" / "bin" / "node"
@@ -155,6 +155,6 @@ def test_a_folder_that_can_not_be_written_offers_no_tools(
     tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "data").touch()
-    monkeypatch.setattr(mcp_configuration.folders, "data", lambda: str(tmp_path / "data"))
+    monkeypatch.setattr(mcp_configuration, "user_data", lambda: str(tmp_path / "data"))
     install(tmp_path, "0.24.4")
     assert not look(QWEN_CODE, ["qwen"], str(tmp_path), environment, b"script").mcp
