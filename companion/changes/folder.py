@@ -736,15 +736,29 @@ class Folder:
 
     def note(self, words: Mapping[str, Told]) -> dict[str, Overwritten]:
         """Note what the editor has told of files, on the worker thread: see `Saves.saved`."""
-        saved = {name: word for name, word in words.items() if not word.is_deleted}
+        saved = {name: word for name, word in words.items() if word.is_save}
         lost = self.saves.saved(saved) if saved else {}
         for name in words.keys() - saved.keys():
-            self.saves.handled(name, is_renamed=False)
-            words[name].is_noted = True
+            word = words[name]
+            try:
+                if word.accepted:
+                    before, text, proposed = word.accepted
+                    self.saves.reviewed(name, before, text, word.encodings, proposed)
+                    self.round.settle()
+                else:
+                    self.saves.handled(name, is_renamed=False)
+            except OSError as error:
+                logger.warning("What was told of %s can't be noted yet: %s", name, error)
+            else:
+                word.is_noted = True
+        self.noted()
+        return lost
+
+    def noted(self) -> None:
+        """Something that was told is in the round: the store has it besides no longer. On the worker thread."""
         with contextlib.suppress(OSError):  # else it is noted once more
             self._opened.told.noted()
         self.refresh()
-        return lost
 
     def keep_told(self, words: Sequence[tuple[Told, str]], excluded: Excluding) -> None:
         """Have what was told of files in the store until it is noted. On a thread beside, as the worker is busy."""

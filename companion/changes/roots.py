@@ -362,7 +362,7 @@ class Roots:
     def saves_in(self, folder: Folder) -> dict[str, Told]:
         """What was told of saves in a folder and is not noted yet, by the files' paths in it: of each the oldest."""
         words = self._words_in(folder, [events[:1] for events in self._told.values()])
-        return {name: told for told, name in words if not told.is_deleted}
+        return {name: told for told, name in words if told.is_save}
 
     def _words_in(self, folder: Folder, events: Iterable[Sequence[_FileEvent]]) -> list[tuple[Told, str]]:
         """What is told by events of files in a folder and is not noted yet, each with the file's path in it."""

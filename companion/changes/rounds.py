@@ -27,7 +27,7 @@ from .recent import CLOCK
 from .roots import Roots
 from .scanning import Scans
 from .starting import RoundStarts
-from .told import Told
+from .told import Accepted, Told
 
 logger = logging.getLogger(__name__)
 
@@ -366,14 +366,16 @@ class Rounds:
 
     def written(self, review: Review, text: str) -> None:
         """A proposal that the person has accepted is on the disk: it counts as reviewed."""
-        self.roots.note_event(review.file_path, lambda folder, name: self._reviewed(folder, name, review, text))
+        before = review.disk.source.source if review.disk.exists else None
+        accepted = Accepted(before, text, review.proposed.source)
+        told = Told(review.file_path, encodings=review.encodings, accepted=accepted)
+        self.roots.note_event(review.file_path, partial(self._reviewed, review, told, accepted), told)
 
-    async def _reviewed(self, folder: Folder, name: str, review: Review, text: str) -> None:
+    async def _reviewed(self, review: Review, told: Told, accepted: Accepted, folder: Folder, name: str) -> None:
+        before, text, proposed = accepted
         window = review.window if review.window in folder.windows else review.owner.window
         encodings = await self._editor.files.encodings(folder.full_path(name))
         async with folder.deciding(window):
-            before = review.disk.source.source if review.disk.exists else None
-            proposed = review.proposed.source
             operation = await folder.call(folder.saves.reviewed, name, before, text, encodings, proposed)
             # If its agent has written on already, *Take Back* says that it was not seen.
             at = self.roots.reviews.take_answer(review) if operation else 0
@@ -382,7 +384,8 @@ class Rounds:
                 operation.is_edited = text != proposed
                 await folder.call(folder.round.remember, operation)
             await folder.call(folder.round.settle)
-            await folder.call(folder.refresh)
+            told.is_noted = True
+            await folder.call(folder.noted)
 
     async def file(self, root: str, path: str) -> FileChanges | None:
         """The changes of a file that waits, for its view."""

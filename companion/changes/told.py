@@ -14,6 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..platforms.files import write_private
 from ..platforms.paths import RealPaths, real_path
@@ -27,15 +28,26 @@ logger = logging.getLogger(__name__)
 TOLD = "told.json"
 
 
+class Accepted(NamedTuple):
+    """A proposal that the person has accepted."""
+
+    before: str | None
+    """None for a new file."""
+    text: str
+    """What they have made of it."""
+    proposed: str
+
+
 @dataclass(slots=True)
 class Told:
-    """The person has saved a file, or has deleted it or a folder in the side bar."""
+    """The person has saved a file, has accepted a proposal of it, or has deleted it or a folder in the side bar."""
 
     path: str
     """As the editor has it; in the store the one below the root."""
     saved: SavedText = field(default_factory=SavedText)
     encodings: Encodings = field(default_factory=Encodings)
     is_deleted: bool = False
+    accepted: Accepted | None = None
     is_noted: bool = field(default=False, init=False)
     """Whether a round has it, or a store for the next one."""
     is_kept: bool = field(default=False, init=False)
@@ -44,7 +56,12 @@ class Told:
     def named(self, name: str, *, has_texts: bool) -> Told:
         """The same of a file by another name, perhaps without its texts."""
         saved = self.saved if has_texts else SavedText(since=self.saved.since, until=self.saved.until)
-        return Told(name, saved, self.encodings, self.is_deleted)
+        return Told(name, saved, self.encodings, self.is_deleted, self.accepted if has_texts else None)
+
+    @property
+    def is_save(self) -> bool:
+        """Whether the person has saved a file."""
+        return not self.is_deleted and self.accepted is None
 
 
 Excluding = Callable[[str, Sequence[str]], set[str]]

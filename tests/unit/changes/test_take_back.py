@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from companion.changes.change_screen import SavedText
+from companion.changes.roots import SOON
 from companion.changes.state import read_state
 from companion.review import texts
 from companion.review.handed_over import Unclaimed
@@ -95,6 +98,29 @@ async def accepted(work: Work, name: str, text: str, proposed: str = "") -> Revi
     await work.rounds.roots.events_noted()
     await work.until(lambda: not work.rows)
     return review
+
+
+@pytest.mark.parametrize("name", ["a.py", "new.py"])
+@pytest.mark.parametrize("is_killed", [False, True])
+async def test_what_was_accepted_just_before_the_editor_ends_or_is_killed_is_reviewed(
+    work: Work, tmp_path: Path, name: str, is_killed: bool
+):
+    stores = tmp_path / "killed" if is_killed else work.stores
+    async with work:
+        await work.begun()
+        review = await opened(work, name, AGENTS)
+        async with work.known.folders[work.folders[0]].lock:
+            work.reviews.accept(review.number, text := AGENTS.replace("line 9\n", "mine\n"))
+            (work.path / name).write_text(text)
+            work.rounds.written(review, text)
+            if is_killed:
+                await asyncio.sleep(3 * SOON)
+                await asyncio.to_thread(shutil.copytree, work.stores, stores)
+    async with Work(stores, work.folders) as later:
+        (work.path / "agents.py").write_text("agent\n")
+        await later.begun()
+        await later.until(lambda: later.rows)
+        assert later.rows.keys() == {"agents.py"}
 
 
 @pytest.mark.parametrize("name", ["a.py", "new.py"])
