@@ -21,7 +21,7 @@ from ..review.review_screen import UnsavedTextError
 from ..review.source_text import SourceText
 from ..snapshots.entries import LINK, Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
-from ..snapshots.git import Git, GitMissingError, GitStoppedError, program
+from ..snapshots.git import Git, GitError, GitMissingError, GitStoppedError, program
 from ..snapshots.objects import StoreObjects
 from ..snapshots.store import DamagedError, Store
 from . import moving, places
@@ -294,7 +294,13 @@ class Folder:
 
         Returns the files that were written while the baseline was made.
         """
-        during = self.round.begin(may_be_large=may_be_large)
+        try:
+            during = self.round.begin(may_be_large=may_be_large)
+        except GitError as error:  # its store was removed or damaged: nothing of it is needed any more
+            logger.warning("The snapshots of %s are made anew: %s", self.root, error)
+            self.forget()
+            self.open()
+            during = self.round.begin(may_be_large=may_be_large)
         self.scanned_at, self.has_scanned, self.trouble = time.monotonic(), True, ""
         self.refresh()
         return during

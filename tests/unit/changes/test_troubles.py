@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from companion.changes import scanning
+from companion.changes import places, scanning
 from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder, trouble_of
 from companion.changes.places import PlaceError
@@ -223,3 +223,19 @@ async def test_checkpoints_that_had_to_go_are_said_once(work: Work):
     await work.until(lambda: work.rows)
     said = ("The snapshots of project became too large: 2 of the oldest checkpoints went.", WINDOW)
     assert work.editor.mentioned.count(said) == 1
+
+
+@pytest.mark.parametrize("is_removed", [True, False])
+async def test_a_round_that_the_person_begins_mends_a_store_that_was_removed_or_damaged(work: Work, is_removed: bool):
+    await work.begun()
+    folder = work.known.folders[str(work.path)]
+    async with folder.lock:
+        if is_removed:
+            await asyncio.to_thread(places.empty, folder.round.store.path)
+        else:
+            (store_of(work) / "index").write_bytes(b"no index")
+    await work.until(lambda: "Begin Review Round starts anew" in folder.trouble)
+    work.rounds.begin(WINDOW)
+    await work.until(lambda: not folder.trouble)
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: work.rows)
