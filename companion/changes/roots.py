@@ -31,8 +31,23 @@ _Note = Callable[[Folder, str], Coroutine[Any, Any, object]]
 NOT_YET = "What agents have written is not known yet: the first scan has not ended."
 SOON = 0.25
 """Seconds in which what the editor tells is noted, unless the worker is busy: to keep it takes as long."""
+LONG = 1.0
+"""Seconds for which one folder holds up the next ones: its disk may hang."""
 NOTED = 10.0
 """Seconds that a decision waits for what the editor has told before: the disk that a file is on may hang."""
+
+
+async def one_after_the_other(work: Iterable[Coroutine[Any, Any, object]]) -> None:
+    """Do something in each folder, once it is done in the one before or takes long there."""
+    tasks: list[asyncio.Task[object]] = []
+    try:
+        for each in work:
+            tasks.append(asyncio.ensure_future(each))
+            await asyncio.wait(tasks[-1:], timeout=LONG)
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 @dataclass(slots=True)

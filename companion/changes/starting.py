@@ -15,7 +15,7 @@ from ..snapshots.store import TooLargeError
 from . import places
 from .folder import Folder
 from .places import is_in
-from .roots import Roots, WindowChanges
+from .roots import Roots, WindowChanges, one_after_the_other
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +46,8 @@ class RoundStarts:
             if known is None:
                 return False
             try:
-                for root in [root for root in self._roots.outermost() if root in known.folders]:
-                    await self._begin_root(window, root, anew=anew)
+                roots = [root for root in self._roots.outermost() if root in known.folders]
+                await one_after_the_other(self._begin_root(window, root, anew=anew) for root in roots)
             finally:  # what begins later is none of theirs
                 known.left.clear()
             if anew:
@@ -62,8 +62,8 @@ class RoundStarts:
         """Take up what waits in the folders of a window, without beginning a round where there is none."""
         async with self._roots.starting:
             if known := await self._arrange(window):
-                for root in [root for root in self._roots.outermost() if root in known.folders]:
-                    await self._open_root(window, root)
+                roots = [root for root in self._roots.outermost() if root in known.folders]
+                await one_after_the_other(self._open_root(window, root) for root in roots)
                 self._go_on(known)
 
     def _go_on(self, known: WindowChanges) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,15 @@ from typing import Any
 import pytest
 
 from companion.changes import folder as folders
+from companion.changes import roots
 from companion.changes.journal import Journal, StoppedError
+from companion.changes.round import Round
 from companion.changes.undo import Write
 from companion.snapshots.git import GitMissingError
 from companion.snapshots.store import Store
 
 from .folders import committed
-from .work import LINES, WINDOW, Work
+from .work import AGENT, LINES, WINDOW, Work
 
 AGENTS = LINES.replace("line 3\n", "agent\n")
 
@@ -135,3 +138,26 @@ async def test_a_file_of_a_repository_below_is_decided_there_alone(work: Work, w
     await work.until(lambda: not work.rows)
     assert (inner / "b.py").read_text() == (AGENTS if what == "keep" else LINES)
     assert work.editor.mentioned == []
+
+
+async def test_a_folder_whose_disk_hangs_holds_up_no_baseline_of_another_one(
+    work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (slow := tmp_path / "a slow one").mkdir()
+    work.folders.append(str(slow))
+    answers, real = threading.Event(), Round.begin
+
+    def begin(self: Round, **more: Any) -> list[str]:
+        if self.root == str(slow):
+            answers.wait(60)
+        return real(self, **more)
+
+    monkeypatch.setattr(roots, "LONG", 0.05)
+    monkeypatch.setattr(Round, "begin", begin)
+    work.rounds.clis(WINDOW, (AGENT,))
+    try:
+        await work.until(lambda: work.rounds.roots.folder(str(work.path)))
+        (work.path / "a.py").write_text("agent\n")
+    finally:
+        answers.set()
+    await work.until(lambda: "a.py" in work.rows and work.rounds.roots.folder(str(slow)))
