@@ -113,8 +113,7 @@ class Weave:
         """
         new, doubt = Pieces(data or b""), DOUBT if is_doubtful else 0
         if new.form != self._form and data and self._lines:
-            base = self.written(None).base
-            return Weave.of(base, data) if base else Weave.of(None, data)
+            return Weave.of(self.written(None).base or None, data, UNKNOWN if is_doubtful else "")
 
         def gone(at: int) -> int:
             return BASE if at & EDITED else (at & BASE) | doubt if at & BASE else 0

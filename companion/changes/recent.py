@@ -32,6 +32,8 @@ class Sighting:
     named: str = ""
     """The agent that has said that it writes the file."""
     at: float = field(default_factory=time.monotonic)
+    is_unsure: bool = False
+    """Whether the person may have written it."""
 
 
 class RecentScans:

@@ -153,18 +153,20 @@ class Saves:
         text = self._entry_of(saved.text, [now, loaded], encodings)
         after = text or (later[0].before if later else now)
         # First what somebody has written since the last scan, then that it is gone from the tab's text.
+        # An earlier save may have written that, which nobody has seen.
+        at = self._round.saved_at.get(path, 0) if seen and seen[0].is_unsure else 0
         if last != found:
-            self._round.written(path, last, found, seen[0].who if seen else (*self._round.at_work,))
+            self._round.written(path, last, found, seen[0].who if seen else (*self._round.at_work,), at)
         names = self._state.of(path).agents or (ANOTHER,)
         lost = self._overwritten(names, loaded, found, after)
         if lost is None and found:  # the person has taken it over into their text
             loaded = found
         elif found != loaded:
-            self._round.written(path, found, loaded, ())
+            self._round.written(path, found, loaded, (), at)
         self._round.follow(path, loaded, after)
         self._round.saved_at[path] = max(saved.since, saved.until)
         if after != now:
-            self._written_since(path, after, now, seen, is_seen=bool(text) or seen[0] not in later)
+            self._written_since(path, after, now, seen, is_seen=bool(text) or seen[:1] != later[:1])
         if self._objects.entry(self._state.base, path) == now:
             self._state.know(path, agents=(), lines=None)
         self._round.save()
@@ -209,7 +211,8 @@ class Saves:
         agent = next((each.named for each in seen if each.named), "")
         who = (agent,) if agent else seen[-1].who if seen else (*self._round.at_work,)
         base = self._objects.entry(self._state.base, path)
-        self._recent.add(path, Sighting(after, base, known.lines, known.agents, at, who, agent))
+        sighting = Sighting(after, base, known.lines, known.agents, at, who, agent, is_unsure=not is_seen)
+        self._recent.add(path, sighting)
         at = at if is_seen else self._round.saved_at[path]
         self._round.written(path, after, now, who, at, is_named=bool(agent) and is_seen)
 

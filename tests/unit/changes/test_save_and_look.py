@@ -97,19 +97,36 @@ def test_what_an_agent_writes_long_after_a_save_is_its_own_if_looks_have_seen_bo
     agents_line_waits_alone(folder)
 
 
+@pytest.mark.parametrize("theirs", [BOTH, f"\0{BOTH}"])
 @pytest.mark.parametrize("named", [{}, {"a.py": AGENT}])
 def test_a_save_that_no_look_has_seen_is_not_undone_with_what_an_agent_has_written_after_it(
-    folder: Folder, named: dict[str, str]
+    folder: Folder, named: dict[str, str], theirs: str
 ):
     """The person has typed on at once, so its text isn't known either; perhaps the editor has ended meanwhile."""
     began = time.time_ns() - 60 * SECOND
     write_at(folder, "a.py", MINE, began)
-    write_at(folder, "a.py", BOTH, began + 30 * SECOND)
+    write_at(folder, "a.py", theirs, began + 30 * SECOND)
     folder.round.named = named
     folder.saved("a.py", began, began, loaded=LINES)
-    assert "a.py, line 20: “mine”" in folder.undoing.protected()
+    assert any(line in folder.undoing.protected() for line in ("a.py", "a.py, line 20: “mine”"))
     assert folder.undo_all() == []
-    assert folder.read("a.py").decode() == BOTH
+    assert folder.read("a.py").decode() == theirs
+
+
+@pytest.mark.parametrize("found", [None, AGENTS])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_first_of_two_saves_that_no_look_has_seen_is_not_undone_unasked(
+    folder: Folder, found: str | None, *, is_known: bool
+):
+    """Perhaps an agent has written in between what the second one has replaced."""
+    began = time.time_ns() - 60 * SECOND
+    again = began + 30 * SECOND
+    write_at(folder, "a.py", more := f"{MINE}more\n", again)
+    folder.saved("a.py", began, began, loaded=LINES)
+    theirs = None if found is None else found.encode()
+    folder.note("a.py", SavedText(MINE, more if is_known else None, theirs, since=again, until=again))
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == more
 
 
 def test_what_an_agent_has_named_is_its_own_directly_after_a_save_too(folder: Folder):
