@@ -151,7 +151,8 @@ class Saves:
         found = found or (last if saved.is_lost else loaded)
         later = [each for each in seen if saved.until and each.written > saved.until + CLOCK]
         text = self._entry_of(saved.text, [now, loaded], encodings)
-        after = text or (later[0].before if later else now)
+        # No save has deleted the file.
+        after = text or (later[0].before if later else now) or (seen[-1].before if seen else None) or loaded
         # First what somebody has written since the last scan, then that it is gone from the tab's text.
         # An earlier save may have written that, which nobody has seen.
         at = self._round.saved_at.get(path, 0) if seen and seen[0].is_unsure else 0

@@ -129,6 +129,23 @@ def test_the_first_of_two_saves_that_no_look_has_seen_is_not_undone_unasked(
     assert folder.read("a.py").decode() == more
 
 
+@pytest.mark.parametrize("is_restarted", [True, False])
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_a_file_that_an_agent_deletes_after_a_save_is_listed(folder: Folder, *, is_seen: bool, is_restarted: bool):
+    """The text that was saved is not known: the save seemed to have deleted the file."""
+    began = time.time_ns() - 60 * SECOND
+    write_at(folder, "a.py", MINE, began)
+    if is_seen:
+        folder.scan()
+    (folder.path / "a.py").unlink()
+    if is_restarted:
+        folder.reopen()
+    folder.saved("a.py", began, began, loaded=LINES)
+    assert folder.listed() == {"a.py": "deleted"}
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == (MINE if is_seen else LINES)
+
+
 def test_what_an_agent_has_named_is_its_own_directly_after_a_save_too(folder: Folder):
     began = time.time_ns()
     folder.write("a.py", MINE)
