@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,22 +97,26 @@ class Decisions:
         reviews.answered = self.answered
         roots.turn_over = self._turn_over
 
-    def keep_files(self, window: WindowId, rows: Collection[ChangeRow]) -> asyncio.Task[object] | None:
+    def keep_files(
+        self, window: WindowId, rows: Collection[ChangeRow], command: float = 0.0
+    ) -> asyncio.Task[object] | None:
         """Take what is written in some files over, as it was listed: nobody has seen what is found meanwhile.
 
-        That is one decision.
+        That is one decision, with all that has the same `command`, the Unix time at which it was given.
         """
 
         async def keep(folder: Folder, choose: Choice, left: Sequence[str]) -> None:
             await folder.call(folder.keep, choose)
             self._say_left(window, "Not kept", left, "")
 
-        return self._roots.background(self._decide_files(window, rows, "kept", keep))
+        return self._roots.background(self._decide_files(window, rows, "kept", keep, command))
 
-    def undo_files(self, window: WindowId, rows: Collection[ChangeRow]) -> asyncio.Task[object] | None:
+    def undo_files(
+        self, window: WindowId, rows: Collection[ChangeRow], command: float = 0.0
+    ) -> asyncio.Task[object] | None:
         """Write some files as they were, if they still are as they were listed, or do so when the turn ends.
 
-        That is one decision.
+        That is one decision, as for `keep_files`.
         """
         undone: list[int] = []
 
@@ -124,7 +128,7 @@ class Decisions:
                 await self._undo_files(window, folder, choose, undone, left)
 
         async def undo_each() -> None:
-            await self._decide_files(window, rows, "undone", undo)
+            await self._decide_files(window, rows, "undone", undo, command)
             self._offer_take_back(window, undone)
 
         return self._roots.background(undo_each())
@@ -136,7 +140,7 @@ class Decisions:
             for key, lines in reversed(found):  # the lines below a change move with it
                 await self._tried(window, folder.call(folder.round.keep_change, path, key, lines))
 
-        await self._decide_changes(window, row, found, "kept", keep)
+        await self._decide_changes(window, row, "kept", keep)
 
     async def undo_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
         """Undo changes of a file in the same way, or when the turn of an agent ends that runs in its folder."""
@@ -145,7 +149,7 @@ class Decisions:
             if not await self._puts_off(window, folder, {path: found}):
                 await self._undo_each(window, folder, path, found)
 
-        await self._decide_changes(window, row, found, "undone", undo)
+        await self._decide_changes(window, row, "undone", undo)
 
     async def _puts_off(self, window: WindowId, folder: Folder, wanted: Mapping[str, Sequence[Chosen]]) -> bool:
         """Whether an undo waits for the end of the turn that runs in its folder, whose next edit builds on the lines.
@@ -361,7 +365,6 @@ class Decisions:
         self,
         window: WindowId,
         row: ChangeRow,
-        found: Sequence[Chosen],
         outcome: str,
         action: Callable[[Folder, str], Coroutine[Any, Any, object]],
     ) -> None:
@@ -370,7 +373,7 @@ class Decisions:
 
         async def decide(folder: Folder) -> None:
             work = action(folder, relative(full, folder.root))
-            await self._done(window, folder, work, outcome, [full], _command_of(found))
+            await self._done(window, folder, work, outcome, [full], time.time())
 
         deciding = self._decide_at(window, lambda: self._roots.place_of(full, row.root), decide)
         if task := self._roots.background(deciding):
@@ -382,12 +385,13 @@ class Decisions:
         rows: Collection[ChangeRow],
         outcome: str,
         action: Callable[[Folder, Choice, Sequence[str]], Coroutine[Any, Any, object]],
+        command: float,
     ) -> None:
         """Decide files as they were listed, in the roots in which they are when it is their turn.
 
         `action` gets a folder, what chooses its files, and then has a sentence for each of them that isn't chosen.
         """
-        sees, command = self._roots.sees(window), _command_of(rows)
+        sees, command = self._roots.sees(window), command or time.time()
 
         def is_in(folder: Folder, row: ChangeRow) -> bool:
             return self._roots.place_of(row.full_path, row.root) is folder
@@ -503,11 +507,6 @@ class Decisions:
             found = await folder.call(_back_to, folder, point.number)
         self._roots.publish_all(folder)
         return Preview.of(found, [write.path for write in writes], left)
-
-
-def _command_of(found: Sized) -> float:
-    """What is decided together is one decision."""
-    return time.time() if len(found) > 1 else 0.0
 
 
 def _back_to(folder: Folder, number: int) -> list[Difference]:

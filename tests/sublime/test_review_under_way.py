@@ -77,6 +77,26 @@ class TestUnderWay(ReviewCase):
         yield lambda: (going := listings.of(self.window).rows[0].going) and not going.changes
         del turns[7, "turn"]
 
+    def test_one_take_back_takes_a_whole_turn_back_of_which_a_file_was_under_way(self) -> Steps:
+        """That file was a decision of its own."""
+        (self.folder / "b.py").write_text(OLD)
+        self.file.write_text(OLD)
+        yield from self.begun()
+        self.file.write_text(OLD.replace("line 3\n", "three\n").replace("line 30\n", "thirty\n"))
+        (self.folder / "b.py").write_text(OLD.replace("line 7\n", "seven\n"))
+        yield from self.waits(2)
+        yield from self.review()
+        yield self.has("▾ app.py", "thirty", "▾ b.py", "seven")
+        self.go_to("line 3")
+        self.press("u")
+        self.tab.run_command("qwen_companion_decide_turn", {"what": "keep"})
+        yield from self.waits(0)
+        self.window.run_command("qwen_companion_take_back")
+        yield from self.waits(2)
+        yield self.has("▾ app.py   +1 −1", "thirty", "▾ b.py")
+        self.window.run_command("qwen_companion_take_back")
+        yield self.has("▾ app.py   +2 −2", "three", "thirty", "▾ b.py")
+
     def test_a_second_decision_about_the_same_change_is_not_about_an_equal_one(self) -> Steps:
         """A double click, or another key before the marks follow."""
         new = EQUAL.replace("same\n", "agent\n")

@@ -7,6 +7,7 @@ file meanwhile waits, and is found again in the file's next version.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -35,8 +36,12 @@ def decide(
     what: Decision,
     found: Sequence[Chosen] | None,
     done: Callable[[], object],
+    command: float = 0.0,
 ) -> None:
-    """Keep or undo some files, or of the only one these changes. `done` is called when that is over in any way."""
+    """Keep or undo some files, or of the only one these changes. `done` is called when that is over in any way.
+
+    Files that have the same `command` are taken back together: the Unix time at which it was given.
+    """
     number = WindowId(window.id())
 
     async def decision(companion: Companion) -> None:
@@ -44,7 +49,7 @@ def decide(
         if found is not None:
             [row] = rows
             await (decisions.keep_changes if what == "keep" else decisions.undo_changes)(number, row, found)
-        elif task := (decisions.keep_files if what == "keep" else decisions.undo_files)(number, rows):
+        elif task := (decisions.keep_files if what == "keep" else decisions.undo_files)(number, rows, command):
             await task
 
     def failed(why: str) -> None:
@@ -73,8 +78,8 @@ class _UnderWay:
     is_sent: bool = False
     """The companion has not answered yet."""
     is_whole: bool = False
-    then: tuple[ListedFile, Body, Decision] | None = None
-    """What is decided of the whole file after that, with what was seen of it."""
+    then: tuple[ListedFile, Body, Decision, float] | None = None
+    """What is decided of the whole file after that, with what was seen of it, and by which command."""
 
     @property
     def changes(self) -> set[int]:
@@ -136,7 +141,7 @@ class ReviewDecisions:
         Returns whether one of them is what waits. Of those that aren't, that is said.
         """
         rows: dict[FileKey, ChangeRow] = {}
-        waits = False
+        waits, command = False, time.time()
         for file, seen in files:
             row, entry = self._feed.rows.get(file.key), self._of.get(file.key)
             # The row comes first, then what is shown of it: see `ReviewFeed.look`.
@@ -147,20 +152,20 @@ class ReviewDecisions:
                 self._refused(file, is_decided=row is not None)
             elif entry and (entry.is_sent or entry.sent or entry.waiting):
                 # Decisions are made in their order. Of a folded file the person knows what they have decided in.
-                entry.then = file, seen if seen is not None else entry.body, what
+                entry.then = file, seen if seen is not None else entry.body, what, command
                 waits = True
             elif row.version == file.version and is_shown:
                 rows[file.key] = row
             else:
                 self._refused(file)
-        self._send_files(rows, what)
+        self._send_files(rows, what, command)
         return waits or bool(rows)
 
-    def _send_files(self, rows: Mapping[FileKey, ChangeRow], what: Decision) -> None:
+    def _send_files(self, rows: Mapping[FileKey, ChangeRow], what: Decision, command: float) -> None:
         if rows:
             entries = {key: _UnderWay(self._feed.bodies.get(key, NOTHING), is_sent=True, is_whole=True) for key in rows}
             self._of |= entries
-            self._feed.decide([*rows.values()], what, None, lambda: self._done(entries))
+            self._feed.decide([*rows.values()], what, None, lambda: self._done(entries), command)
 
     @property
     def is_under_way(self) -> bool:
@@ -192,9 +197,9 @@ class ReviewDecisions:
         if row is None or not entry.waiting:
             del self._of[key]
             if row and entry.then:
-                file, seen, what = entry.then
+                file, seen, what, command = entry.then
                 if _is_part(entry.body, seen):
-                    self._send_files({key: row}, what)
+                    self._send_files({key: row}, what, command)
                 else:
                     self._refused(file)
             return

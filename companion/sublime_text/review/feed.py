@@ -215,9 +215,10 @@ class ReviewFeed:
         what: Decision,
         found: Sequence[Chosen] | None,
         done: Callable[[], object],
+        command: float = 0.0,
     ) -> None:
         """Keep or undo some files, or of the only one these changes: see `decisions.decide`."""
-        decide(self._ask, self.window, rows, what, found, done)
+        decide(self._ask, self.window, rows, what, found, done, command)
 
     def _read_proposal(self, file: ListedFile, diff: DiffView) -> None:
         old, new = diff.review.original, diff.text() or ""

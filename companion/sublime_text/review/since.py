@@ -168,6 +168,7 @@ class SinceFeed(ReviewFeed):
         what: Decision,
         found: Sequence[Chosen] | None,
         done: Callable[[], object],
+        command: float = 0.0,
     ) -> None:
         """Undo one file, or changes of it: what differs then is known when it is `done`. Nothing waits to be kept."""
         if what == "keep":

@@ -372,7 +372,7 @@ async def test_files_that_were_decided_by_one_command_are_taken_back_at_once(wor
     folder = work.known.folders[work.folders[0]]
     found = read_state(folder.round.store.path, folder.root)
     assert found
-    assert [bool(each.command) for each in found.decided] == [False, True]
+    assert len({each.command for each in found.decided}) == 2
     work.decisions.take_back(WINDOW)
     await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
     work.decisions.take_back(WINDOW)
