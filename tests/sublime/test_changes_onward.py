@@ -72,6 +72,20 @@ class TestOnward(OnwardCase):
         self.assertEqual(self.path.read_text(), text)
         self.assertFalse(any("changed meanwhile" in each for each in self.screen.messages), self.screen.messages)
 
+    def test_a_key_in_unsaved_text_that_comes_to_nothing_is_not_lost_unsaid(self) -> Steps:
+        """The person moves, or types on, before it is known where the changes are in their text."""
+        for command, args in (("move", {"by": "lines", "forward": True}), ("insert", {"characters": "mine"})):
+            self.screen.messages.clear()
+            go = self.slowed("compared")
+            self.put_caret(self.code, 3)
+            self.code.run_command("insert", {"characters": "typed"})
+            self.code.run_command("qwen_companion_keep_change")
+            self.code.run_command(command, args)
+            self.assertEqual(self.screen.messages, [])
+            go()
+            yield lambda: self.screen.said("Nothing was decided")
+        yield from self.waits(code=("modified", 3), other=("modified", 1))
+
     def test_the_next_change_comes_after_one_was_undone(self) -> Steps:
         """Also where lines have come back above it."""
         self.put_caret(self.code, 3)

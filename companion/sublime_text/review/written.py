@@ -49,6 +49,7 @@ IN_STATUS = 50
 NOTHING = "Nothing waits for a review."
 NOTHING_ELSE = "Nothing else that was written waits"
 UNSAVED = "This file has unsaved edits. Save it first; the change stays listed."
+MEANWHILE = "Nothing was decided: the text or the caret is another one by now."
 STALE = "This file is being compared again. Try again in a moment."
 BELOW = "This file was written again below your unsaved text. Decide in the Review."
 UNSEEN = frozenset({"deleted", "excluded", "link", "repository"})
@@ -556,9 +557,13 @@ class WrittenChanges:
         if window and self._decide(marked, what, found, lambda: self._decided(window, onward)):
             self._onward[view.id()] = onward
 
-    def _decide_if_same(self, view: sublime.View, what: Decision, carets: Sequence[tuple[int, int]]) -> None:
-        if _carets(view) == carets:
+    def _decide_if_same(
+        self, view: sublime.View, what: Decision, carets: Sequence[tuple[int, int]], is_placed: bool
+    ) -> None:
+        if is_placed and _carets(view) == carets:
             self.decide_at_carets(view, what)
+        else:
+            say(view.window(), MEANWHILE)
 
     def _decided(self, window: sublime.Window, onward: Onward) -> None:
         """What a key has begun is over: the next change of the file comes, else the next file."""

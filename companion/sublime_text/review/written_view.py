@@ -272,17 +272,17 @@ class EditedViews:
             window, lambda companion: companion.changes.merged(changes.baseline, changes.text, mine), answer, unsaid
         )
 
-    def place(self, marked: WrittenView, then: Callable[[], object] | None = None) -> None:
-        """Mark the changes where they are in an edited text, and call `then` unless the person edits on meanwhile."""
+    def place(self, marked: WrittenView, then: Callable[[bool], object] | None = None) -> None:
+        """Mark the changes where they are in an edited text. `then` gets whether they are: not if it is another one."""
         view, changes = marked.view, marked.changes
         mine, edition = text_of(view), view.change_count()
 
         def answer(typed: Sequence[Lines]) -> None:
             is_same = self._marked(view.id()) is marked and marked.changes is changes
-            if is_same and view.change_count() == edition:
+            if is_placed := is_same and view.change_count() == edition:
                 marked.place([Change(*each) for each in typed])
-                if then:
-                    then()
+            if then:
+                then(is_placed)
 
         if window := view.window():
             question = lambda companion: companion.changes.compared(changes.text, mine)  # noqa: E731
