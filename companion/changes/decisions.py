@@ -444,14 +444,18 @@ class Decisions:
         """
         known = self._roots.window(window)
         async with folder.deciding(window, command):
-            before = {each.path: each for each in folder.rows}
+            before = {each.path: each for each in folder.rows if known.sees(each.full_path)}
+            meant = [path for path, each in before.items() if paths is None or each.full_path in paths]
+            along = await folder.call(folder.round.apart, meant)  # what was renamed from there
             await self._tried(window, work)
             await self._tried(window, folder.call(folder.refresh))
-        left = {each.path for each in folder.rows}
+        gone = before.keys() - {each.path for each in folder.rows}
         if outcome:
-            mine = [each for each in before.values() if known.sees(each.full_path) and each.path not in left]
-            gone = [each for each in mine if paths is None or each.full_path in paths]
-            known.done = [*known.done, *((each, outcome) for each in gone)][-KEPT:]
+            done = [path for path in (*meant, *along) if path in gone]
+            known.done = [*known.done, *((before[path], outcome) for path in done)][-KEPT:]
+            self._say_left(
+                window, f"Also {outcome}", [f"{new}, which was {along[new]}" for new in along if new in gone], ""
+            )
 
     async def _tried(self, window: WindowId, work: Coroutine[Any, Any, object]) -> None:
         """Do something, and say why if that can't be done."""

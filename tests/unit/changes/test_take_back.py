@@ -553,3 +553,21 @@ async def test_where_nothing_was_decided_that_is_said(work: Work):
     work.decisions.take_back(WINDOW)
     await work.until(lambda: work.editor.mentioned)
     assert ("There is no decision to take back.", WINDOW) in work.editor.mentioned
+
+
+async def test_a_renamed_file_that_is_kept_with_what_is_at_its_old_path_is_listed_as_kept(work: Work):
+    """It was gone from the list without a word."""
+    await work.begun()
+    (work.path / "a.py").rename(work.path / "moved.py")
+    await work.until(lambda: set(work.rows) == {"moved.py"})
+    (work.path / "a.py").write_text(AGENTS)
+    await work.until(lambda: set(work.rows) == {"a.py", "moved.py"})
+    work.decisions.keep_files(WINDOW, [work.rows["a.py"]])
+    await work.until(lambda: "a.py" not in work.rows)
+    assert [(row.path, state) for row, state in work.rounds.listing(WINDOW).done] == [
+        ("a.py", "kept"),
+        ("moved.py", "kept"),
+    ]
+    assert work.editor.mentioned[-1][0] == "Also kept: moved.py, which was a.py."
+    work.decisions.take_back(WINDOW)
+    await work.until(lambda: set(work.rows) == {"a.py", "moved.py"})
