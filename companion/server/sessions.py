@@ -24,6 +24,8 @@ IDLE_MODEL = 3600.0
 Whoever comes back is told, and begins anew. The agent of a chat keeps its session: the chat knows when it has ended."""
 IDLE_AGENTS = 32
 """Sessions of agents and models, in one window, that nobody is using. The oldest one ends for the next."""
+MOST_CALLS = 64
+"""Calls of one client that wait for the person: more than a person could answer."""
 PING_LIMIT = 2.0
 """Seconds that a CLI has to answer a ping."""
 
@@ -56,25 +58,26 @@ class InFlight:
     """Counts the requests that are being answered: `with in_flight: …`."""
 
     def __init__(self) -> None:
-        self._count = 0
+        self.count = 0
+        """How many there are."""
         self._since = time.monotonic()
         self._none = asyncio.Event()
         self._none.set()
 
     def __enter__(self) -> None:
-        self._count += 1
+        self.count += 1
         self._none.clear()
 
     def __exit__(self, *error: object) -> None:
-        self._count -= 1
-        if not self._count:
+        self.count -= 1
+        if not self.count:
             self._since = time.monotonic()
             self._none.set()
 
     @property
     def idle(self) -> float | None:
         """Seconds for which there has been none; None if there is one."""
-        return None if self._count else time.monotonic() - self._since
+        return None if self.count else time.monotonic() - self._since
 
     async def none(self) -> None:
         """Wait until there is none."""

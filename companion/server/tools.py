@@ -36,7 +36,7 @@ from ..settings import Settings
 from .agent_tools import AgentTools, failed, text
 from .knowledge import EditorKnowledge
 from .new_problems import NewProblems
-from .sessions import CliSessions, Session, StreamWire
+from .sessions import MOST_CALLS, CliSessions, Session, StreamWire
 
 Context = ServerRequestContext[Any, Request]
 
@@ -54,6 +54,7 @@ TOOLS: list[dict[str, Any]] = [
 ]
 NAMES = tuple(one["name"] for one in TOOLS)
 OVER = "This session is over. Connect again."
+TOO_MANY = "openDiff: too many calls wait for the user's answers."
 LEFT = "openDiff: QwenCompanion is being loaded again. Propose the change once more."
 
 
@@ -143,6 +144,8 @@ class Tools:
             return f"openDiff: filePath: {shortened(path, 300)} {why}"
         if self._sessions.is_left:
             return LEFT
+        if session.requests.count > MOST_CALLS:
+            return TOO_MANY
         return "" if session in self._sessions else OVER
 
     def _open(self, session: Session, opened: OpenDiffArguments) -> None:

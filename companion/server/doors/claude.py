@@ -37,7 +37,7 @@ from ..agent_tools import BUSY, failed
 from ..http.access import Access
 from ..knowledge import NotSharedError
 from ..offer import Offer
-from ..sessions import Session, Stream
+from ..sessions import MOST_CALLS, Session, Stream
 from ..tools import why_invalid
 from .claude_tools import DIFF_TOOLS, TOOLS, ClaudeTools, CloseTab, OpenDiff, listed, selection_of, texts
 from .websocket import WebSocket, frame
@@ -50,8 +50,6 @@ MOST_CONNECTIONS = 32
 SETTLING = 0.5
 """Seconds after the list of the tools. Told of a selection before that, Claude Code 2.1.318 stays half connected: it
 proposes nothing to the editor (docs/protocols/claude-ide.md#connection)."""
-MOST_CALLS = 64
-"""Calls of one connection that wait for an answer."""
 AGAIN = "QwenCompanion is being loaded again. Ask once more."
 CAN_RELEASE = sys.platform != "win32"
 """Whether another loop can go on with a connection. On Windows it is bound to ours for ever."""

@@ -35,16 +35,14 @@ from ...review.disk import refusal
 from ..agent_tools import BUSY, Asking, failed, text
 from ..knowledge import NotSharedError
 from ..offer import Offer
-from ..sessions import Session, StreamWire
-from ..tools import LEFT, OVER, why_invalid
+from ..sessions import MOST_CALLS, Session, StreamWire
+from ..tools import LEFT, OVER, TOO_MANY, why_invalid
 from .claude_tools import ClaudeTools, CloseTab, Diagnostics, Nothing, selection_of
 
 logger = logging.getLogger(__name__)
 
 QUIET = 0.2
 """Seconds from the first change until it is told, with those that come meanwhile."""
-MOST_CALLS = 64
-"""Diffs of one session that wait for the person."""
 MOST_TITLE = 200
 """Characters of a conversation's name that are kept: at first it is the whole prompt."""
 Context = ServerRequestContext[Any, Request]
@@ -226,8 +224,8 @@ class CopilotTools:
             return f"open_diff: original_file_path: {shortened(path, 300)} {why}"
         if self._offer.sessions.is_left:
             return LEFT.replace("openDiff", "open_diff")
-        if sum(_is_diff(one) for one in session.calls) > MOST_CALLS:  # this one is among them
-            return "open_diff: too many diffs wait for an answer."
+        if session.requests.count > MOST_CALLS:
+            return TOO_MANY.replace("openDiff", "open_diff")
         return "" if session in self._offer.sessions else OVER
 
     def _close(self, session: Session, tab: str) -> dict[str, Any]:
@@ -303,10 +301,6 @@ class Pushes:
 def _call_of(tab: str) -> str:
     """The name under which a session keeps the call that waits for the diff of a tab."""
     return f"open_diff {tab}"
-
-
-def _is_diff(call: int | str) -> bool:
-    return isinstance(call, str) and call.startswith("open_diff ")
 
 
 def _outcome(tab: str, result: str, trigger: str) -> dict[str, Any]:

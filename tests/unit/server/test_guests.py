@@ -14,11 +14,12 @@ import pytest
 
 from companion.backends.workplace import OfferedServer
 from companion.ids import WindowId
+from companion.server import tools
 from companion.settings import AGENT_TOOLS, DaemonSettings, Settings
 
 from ..chats.chatting import WINDOW
 from ..conftest import Running, until
-from ..wire import Cli
+from ..wire import LIMIT, Cli
 
 
 class Guest(Cli):
@@ -80,6 +81,22 @@ def test_an_agent_gets_the_outcome_as_the_answer(running: Running, let_in: Calla
     running.reject(str(project / "b.txt"))
     assert json.loads(text(answer.result())) == {"outcome": "rejected"}
     assert not (project / "a.txt").exists()
+
+
+def test_no_more_diffs_of_an_agent_wait_than_a_person_could_answer(
+    running: Running, let_in: Callable[..., Guest], project: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tools, "MOST_CALLS", 1)
+    guest = let_in()
+    guest.connect()
+    first, second = project / "a.py", project / "b.py"
+    waiting = guest.propose(first, "one\n")
+    running.diff(str(first))
+    assert "too many calls" in text(guest.propose(second, "two\n").result(LIMIT))
+    running.reject(str(first))
+    waiting.result(LIMIT)
+    guest.propose(second, "two\n")
+    running.reject(str(second))
 
 
 def test_what_can_not_be_proposed_is_said(let_in: Callable[..., Guest], project: Path):

@@ -389,7 +389,7 @@ def test_no_more_diffs_wait_than_a_person_could_answer(
     answers = cli.propose(path, "new\n")
     review = the_diff(running)
     arguments = {"original_file_path": path, "new_file_contents": "other\n", "tab_name": "another tab"}
-    assert "too many diffs" in cli.tool("open_diff", **arguments)["result"]["content"][0]["text"]
+    assert "too many calls" in cli.tool("open_diff", **arguments)["result"]["content"][0]["text"]
     running.do(lambda companion: companion.reviews.reject(review.number))
     until(lambda: answers)
 
