@@ -131,6 +131,18 @@ def test_an_unknown_session_is_still_unknown(start: Callable[[], Running]) -> No
     assert cli.ask("tools/list", mcp_session_id="f" * 32).status_code == 404
 
 
+@pytest.mark.parametrize("version", ["2030-01-01", ""])
+def test_a_session_goes_on_after_a_request_of_a_version_that_is_not_spoken(
+    start: Callable[[], Running], version: str
+) -> None:
+    first = start()
+    cli, _ = first.listening()
+    again = reload(first, start)
+    assert cli.ask("tools/list", mcp_protocol_version=version).status_code == 400
+    assert again.sessions() == set()
+    assert cli.ask("tools/list").status_code == 200
+
+
 def test_a_resumed_session_can_be_ended(start: Callable[[], Running]) -> None:
     first = start()
     cli, _ = first.listening()

@@ -106,6 +106,8 @@ class App:
             await named(scope, receive, send)
         elif scope["method"] not in METHODS:
             await PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(METHODS)})(scope, receive, send)
+        elif (version := headers.get("mcp-protocol-version", DEFAULT_VERSION)) not in HANDSHAKE_PROTOCOL_VERSIONS:
+            await unsupported(version)(scope, receive, send)
         else:
             with self._bodies.admitted(headers) as is_read:
                 if is_read is None:
@@ -209,12 +211,9 @@ class App:
 
     async def _serve(self, family: str, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        version = headers.get("mcp-protocol-version")
         identifier = headers.get("mcp-session-id")
         session = self._sessions.find(identifier)
-        if version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS:
-            await unsupported(version)(scope, receive, send)
-        elif session is None and identifier is None:
+        if session is None and identifier is None:
             if scope["method"] != "POST":
                 await self._request(family, None, scope, receive, send)
             elif read := await self._read(scope, receive, send):
