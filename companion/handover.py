@@ -137,11 +137,10 @@ class Holder(ModuleType):
             rejected: list[dict[str, Any]] = []
             for window in self._windows.values():
                 reviews, window["reviews"] = window.get("reviews", []), []
-                for living in window["live"]:
-                    living["calls"] = {}  # they are answered here
                 for review in reviews:
                     rejected.append(review)
                     _reject(review, window["outboxes"])
+                    _forget_call(review["owner"], window["live"])
         return rejected
 
     def take_outbox(self, token: str, session: str) -> list[dict[str, Any]]:
@@ -289,6 +288,13 @@ def _reject(review: dict[str, Any], outboxes: dict[str, list[dict[str, Any]]]) -
         outboxes.setdefault(owner["session"], []).append(review["rejected"])
     elif "answer" in owner:
         owner["answer"](None)
+
+
+def _forget_call(owner: Mapping[str, Any], live: Sequence[Mapping[str, Any]]) -> None:
+    """A call on a connection has its answer: an instance that comes late gives none."""
+    for living in live:
+        if living["identifier"] == owner.get("websocket"):
+            living["calls"].pop(owner["call"], None)
 
 
 def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) -> None:

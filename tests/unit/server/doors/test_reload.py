@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
-from companion import handover
+from companion import handover, thread
+from companion.libraries import failures, guard
 from companion.server.doors import claude as claude_module
 
 from ...conftest import FIRST, Running, until
@@ -142,6 +145,35 @@ def test_a_diff_that_was_rejected_for_want_of_an_instance_is_not_answered_again_
     assert client.call("closeAllDiffTabs") == ["CLOSED_0_DIFF_TABS"]
     assert client.ask("ping")["result"] == {}
     assert [one for one in client.waiting if one.get("id") == call] == []
+
+
+def test_an_open_diff_is_answered_once_libraries_that_failed_are_mended(
+    start: Start, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "GRACE", 0.1)
+    monkeypatch.setattr(thread, "RETRY", 0.01)
+    running = start()
+    client = connect(running)
+    call = client.propose(path, "new\n")
+    running.diff(path)
+    is_broken, plain = True, guard.check
+
+    def check() -> Any:
+        if is_broken:
+            raise ImportError("No module named 'uvicorn'", name="uvicorn")
+        return plain()
+
+    monkeypatch.setattr(guard, "check", check)
+    unload(running)
+    running = start()
+    until(lambda: running.thread._asleep)
+    time.sleep(0.3)  # longer than GRACE
+    is_broken = False
+    monkeypatch.setattr(failures, "_place", lambda _: object())
+    until(lambda: running.thread._running)
+    running.do(lambda companion: companion.resume_reviews())
+    running.accept(path, "mine\n")
+    assert texts(client.answer(call)) == ["FILE_SAVED", "mine\n"]
 
 
 def test_where_no_connection_can_be_left_it_ends_with_a_rejection(
