@@ -68,8 +68,7 @@ class ClaudeDoor:
         self._tools = ClaudeTools(offer)
         self._clients: list[Client] = []
         self._inherited: list[tuple[Client, Mapping[str, Any]]] = []
-        left, offer.endpoint.state.live = offer.endpoint.state.live, []
-        for one in left:
+        for one in offer.endpoint.state.live:
             client = Client(offer, self._tools, one["family"], self._forget)
             client.inherit(one)
             self._inherited.append((client, one))
@@ -113,7 +112,8 @@ class ClaudeDoor:
 
     async def resume(self) -> None:
         """Go on with the connections of the previous instance."""
-        inherited, self._inherited = self._inherited, []
+        # Not before: where the libraries fail, the next attempt begins with them.
+        inherited, self._inherited, self._offer.endpoint.state.live = self._inherited, [], []
         for client, left in inherited:
             client.wire = wire = WebSocket.resumed(self, client, left["unread"])
             connection: socket.socket = left["socket"]

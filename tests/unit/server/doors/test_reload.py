@@ -12,6 +12,7 @@ import pytest
 from companion import handover, thread
 from companion.libraries import failures, guard
 from companion.server.doors import claude as claude_module
+from companion.server.http.app import App
 
 from ...conftest import FIRST, Running, until
 from ...test_handover_reviews import reload, unload
@@ -147,8 +148,9 @@ def test_a_diff_that_was_rejected_for_want_of_an_instance_is_not_answered_again_
     assert [one for one in client.waiting if one.get("id") == call] == []
 
 
+@pytest.mark.parametrize("is_noticed", ["when they are imported", "when the server begins"])
 def test_an_open_diff_is_answered_once_libraries_that_failed_are_mended(
-    start: Start, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch
+    start: Start, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch, is_noticed: str
 ) -> None:
     monkeypatch.setattr(handover, "GRACE", 0.1)
     monkeypatch.setattr(thread, "RETRY", 0.01)
@@ -156,14 +158,16 @@ def test_an_open_diff_is_answered_once_libraries_that_failed_are_mended(
     client = connect(running)
     call = client.propose(path, "new\n")
     running.diff(path)
-    is_broken, plain = True, guard.check
+    where, name = (guard, "check") if is_noticed == "when they are imported" else (App, "check")
+    plain = getattr(where, name)
+    is_broken = True
 
-    def check() -> Any:
+    def check(*arguments: object) -> Any:
         if is_broken:
             raise ImportError("No module named 'uvicorn'", name="uvicorn")
-        return plain()
+        return plain(*arguments)
 
-    monkeypatch.setattr(guard, "check", check)
+    monkeypatch.setattr(where, name, check)
     unload(running)
     running = start()
     until(lambda: running.thread._asleep)
