@@ -121,6 +121,8 @@ class TranscriptTurn:
     at: float = 0.0
     """When the transcript says that it was sent, in Unix time; 0 if it doesn't. It may lie."""
     calls: list[WritingCall] = field(default_factory=list[WritingCall])
+    model: str = ""
+    """The one that has made its calls; empty as long as there are none."""
     size: int = 0
     """Characters that its calls have replaced and written. From too many on they are nobody's."""
     is_over: bool = False
@@ -210,6 +212,7 @@ class _Conversation:
         turn.size += _size(replaced)
         if replaced and len(turn.calls) < MOST_CALLS and turn.size <= MOST_KEPT:
             turn.calls.append(WritingCall(key, pending.name, replaced, pending.reason))
+            turn.model = self.model
 
     def failed(self, key: str) -> None:
         """A call was not done."""
@@ -715,7 +718,7 @@ class CliTranscript:
             KINDS[self.kind],
             turn.prompt,
             tuple(turn.calls),
-            self.talk.model,
+            turn.model or self.talk.model,
             self.talk.session,
             f"{self.kind}:{self.talk.session}:{turn.key}",
             self.path,

@@ -970,6 +970,22 @@ def claude(*lines: Object) -> transcripts._Conversation:
     return talk
 
 
+@pytest.mark.parametrize("later", ["another-model", "<synthetic>"])
+def test_a_turn_has_the_model_that_has_made_its_calls(tmp_path: Path, later: str) -> None:
+    """Not one that was chosen since, nor what Claude Code calls itself where it tells of an error."""
+    edit, result = edit_of_claude("a\n", "a", "b")
+    edit["message"]["model"] = "first-model"
+    said = {"type": "assistant", "message": {"model": later, "content": "API Error"}}
+    asked = {"type": "user", "uuid": "u1", "origin": {"kind": "human"}, "message": {"content": "Do it"}}
+    lines = [asked, edit, result, said, {**asked, "uuid": "u2"}, said]
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    transcript = transcripts.CliTranscript("claude", str(tmp_path), "s.jsonl")
+    transcript.read()
+    first, _ = transcript.talk.turns
+    assert [call.id for call in first.calls] == ["1"]
+    assert transcript.reported(first).model == "first-model"
+
+
 def test_an_edit_that_would_make_a_text_too_long_to_compare_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of 160 KB would fill 4 GB."""
     monkeypatch.setattr(transcripts, "MAX_COMPARED", 1000)
