@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import json
 import logging
 import os
@@ -56,13 +55,9 @@ Kind = Literal[
 SIDES: tuple[Kind, ...] = ("original", "proposal")
 """The views of a diff."""
 PREFIX = "qwen_companion."
-"""Begins the names of all settings that the package has ever set on views and windows."""
+"""Begins the names of all settings that the package sets on views."""
 MARKER = "qwen_companion.view"
 """The one setting on a view of ours: the name of its record."""
-NOT_OF_TABS = ("qwen_companion.terminal", "qwen_companion.focused_at")
-"""The beginnings of those that an earlier version, or ours, sets on views that are the person's or a terminal's."""
-MOST_NAMES = 100
-"""Of those names in one view, which may come from a project: more than all versions of the package have set."""
 HOLDER = "_qwen_companion_views"
 LIMIT = 32 * 1024 * 1024
 """Bytes of a record, which may hold attached selections."""
@@ -257,12 +252,10 @@ class OwnViews:
             self._forget(claim)
         _disown(view)
 
-    def restore(self, window: sublime.Window) -> list[sublime.View]:
-        """The editor may have brought views of an earlier run or of a project back: claim their records.
-
-        Returns those that are plain text from now on, since they have no record.
-        """
-        return [view for view in window.views() if not self._claim(view, window) or self._poses(view)]
+    def restore(self, window: sublime.Window) -> None:
+        """The editor may have brought views of an earlier run or of a project back: claim their records."""
+        for view in window.views():
+            self._claim(view, window)
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus. The editor may have brought it back, or the person moved it to another window."""
@@ -300,32 +293,22 @@ class OwnViews:
             if claim["kind"] != "chat" and claim["window"] not in self._closing:
                 self._forget(claim)
 
-    def _claim(self, view: sublime.View, window: sublime.Window) -> bool:
-        """Make a view ours if its marker names a record that nobody has. Returns False if it is plain text now."""
+    def _claim(self, view: sublime.View, window: sublime.Window) -> None:
+        """Make a view ours if its marker names a record that nobody has; otherwise it is plain text."""
         if view.buffer_id() in self._claims or (named := view.settings().get(MARKER)) is None:
-            return True
+            return
         marker = own_value(view, MARKER)
         if marker is None:
             # If the project has learned the name of a record, nobody can tell whether the view has it as well.
             if not (view.is_scratch() and view.file_name() is None and self._read(named, window)):
-                return True
+                return
         elif view.file_name() is None and (claim := self._read(marker, window)):
             claim["view"] = view.id()
             self._claims[view.buffer_id()] = claim
             self._settle(claim, window)
             self.write(claim)  # it is in use
-            return True
+            return
         _disown(view)
-        return False
-
-    def _poses(self, view: sublime.View) -> bool:
-        """Make plain text of a tab that an earlier version of the package has left, or that looks like one."""
-        if view.buffer_id() in self._claims or view.file_name() is not None or not view.is_scratch():
-            return False
-        poses = any(own_value(view, name) is not None for name in _names(view))
-        if poses:
-            _disown(view)
-        return poses
 
     def _read(self, marker: object, window: sublime.Window) -> dict[str, Any] | None:
         """The record of a marker, for a view in a window; None if there is none, or another buffer has it."""
@@ -464,17 +447,9 @@ def own_value(view: sublime.View, name: str) -> Any:
     return value
 
 
-def _names(view: sublime.View) -> list[str]:
-    """The names of the settings of a view that begin as ours do, without those of other people's views."""
-    names = view.settings().to_dict()
-    ours = (name for name in names if name.startswith(PREFIX) and not name.startswith(NOT_OF_TABS))
-    return list(itertools.islice(ours, MOST_NAMES))
-
-
 def _disown(view: sublime.View) -> None:
     """Make plain text of what looks like a view of ours."""
-    for name in _names(view):
-        view.settings().erase(name)
+    view.settings().erase(MARKER)
     view.set_read_only(False)
     view.set_scratch(False)
 
