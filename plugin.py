@@ -105,7 +105,7 @@ from .companion.sublime_text.review.review_commands import (
     QwenCompanionUndoFileCommand,
     QwenCompanionUnsavedTextCommand,
 )
-from .companion.sublime_text.status.status_commands import (
+from .companion.sublime_text.status.reports import (
     QwenCompanionCopyReportCommand,
     QwenCompanionDocumentationCommand,
     QwenCompanionShowLogCommand,

@@ -10,8 +10,7 @@ import sublime_plugin
 
 from ...chats.prompt import open_mention
 from .. import buffers, package
-from ..page import Page, show_turn
-from ..panels import PanelItem, changed_file, choose, say
+from ..panels import Page, PanelItem, changed_file, choose, say, show_turn
 from .clicks import waiting
 from .html import CONTINUED, shortened
 from .opening import choose_folder, have_chat, open_with

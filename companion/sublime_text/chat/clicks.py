@@ -15,8 +15,7 @@ from ...visits import is_elsewhere
 from ...web import browse, host_of
 from ..bridge import OffThread
 from ..buffers import edit
-from ..page import Page
-from ..panels import say, to_clipboard
+from ..panels import Page, say, to_clipboard
 from ..places import open_place
 from ..windows import Focus
 from . import html

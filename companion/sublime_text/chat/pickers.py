@@ -14,8 +14,7 @@ import sublime_plugin
 from ...agents import DAEMON_AGENT
 from ...chats.prompt import Excerpt, mention
 from .. import package
-from ..page import Page
-from ..panels import PanelItem, choose, say
+from ..panels import Page, PanelItem, choose, say
 from ..places import Menu, if_there
 from ..windows import is_code
 from .chat_commands import _ChatCommand, ask, is_chat_on

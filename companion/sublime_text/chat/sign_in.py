@@ -15,8 +15,7 @@ from ...visible import at_most, shown_line
 from ...web import browse
 from .. import package
 from ..package_control import is_installed
-from ..page import Page
-from ..panels import PanelItem, choose, say, to_clipboard
+from ..panels import Page, PanelItem, choose, say, to_clipboard
 from ..terminal import terminals
 from ..terminal.terminus import TERMINUS
 from . import html

@@ -17,8 +17,7 @@ from ...review.document import Block, ReviewTurn
 from .. import package
 from ..comments.comment_commands import go_to
 from ..comments.views import CommentTarget
-from ..page import show_turn
-from ..panels import PanelItem, choose, say
+from ..panels import PanelItem, choose, say, show_turn
 from ..places import if_openable
 from ..windows import is_code, is_visible, put_caret
 

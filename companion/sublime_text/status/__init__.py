@@ -1,5 +1,5 @@
 """The status bar and the status report on the screen.
 
-Start with `reports`: it gathers the editor's part of the report, shows it and keeps it up to date. `bar` is the item in
-the status bar, `status_commands` has the commands.
+Start with `reports`: it gathers the editor's part of the report, shows it and keeps it up to date, and it has the
+commands. `bar` is the item in the status bar.
 """

@@ -1,4 +1,7 @@
-"""The status reports: one for whoever asks, and those that stay on the screen, with what can be done at once."""
+"""The status reports, their commands, and those of the documentation.
+
+A report is for whoever asks, or stays on the screen with what can be done at once.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
+import sublime_plugin
 
 from ... import __version__
 from ...clis.families import FAMILIES
@@ -19,13 +24,13 @@ from ...status.facts import Facts, ShownWindow, TerminalVariables
 from ...status.findings import Finding, Kind, findings
 from ...status.report import report, without_secrets
 from ...visible import ShownText
+from .. import package
 from ..bridge import expect
 from ..minihtml import COLOURS, safe
 from ..notices import NOTICES
 from ..own_views import VIEWS, project_settings
 from ..package_control import is_installed
-from ..page import Page
-from ..panels import to_clipboard
+from ..panels import Page, PanelItem, choose, say, to_clipboard
 from ..terminal.terminus import TERMINUS
 from ..windows import is_in_front, is_terminal, is_visible
 
@@ -41,6 +46,23 @@ STOPPED = "The companion does not run, so no CLI can connect."
 MESSAGES_KEPT = 20
 """How many of the latest messages a status report lists."""
 STARTING = "The companion is starting: it is loading its libraries. This page follows."
+
+PAGES = (
+    "README",
+    "start",
+    "review",
+    "chat",
+    "talk",
+    "other-clis",
+    "why",
+    "trouble",
+    "privacy",
+    "reference",
+    "agents",
+    "compatibility",
+    "compare",
+)
+"""The pages that ship with the package, in the order in which they are offered."""
 
 Show = Callable[[Facts, bool], object]
 """Gets the facts so far, and whether they are complete."""
@@ -323,3 +345,84 @@ class StatusReports:
             ignored=tuple(project_settings(window)),
             written=self._adapter.written.listings.facts(window),
         )
+
+
+class QwenCompanionStatusCommand(sublime_plugin.WindowCommand):
+    """Show the status report in a view."""
+
+    def run(self) -> None:
+        """Open the view at once and fill it as the facts arrive."""
+        if adapter := package.adapter():
+            adapter.notices.seen(self.window)
+            adapter.reports.show(self.window)
+
+
+class QwenCompanionStatusRemedyCommand(sublime_plugin.TextCommand):
+    """Do what the status report offers in the line of the caret, or anywhere in it."""
+
+    def run(self, edit: sublime.Edit, at_caret: bool = False) -> None:
+        """Ask which if there are several."""
+        live = self._live()
+        if live is None:
+            return
+        offered = live.at(self.view.sel()[0].b) if at_caret and len(self.view.sel()) else live.all()
+        if at_caret and len(offered) == 1:
+            live.apply(offered[0])
+        elif offered and (window := self.view.window()):
+            items: list[PanelItem] = [(one.caption, "", partial(live.apply, one)) for one in offered]
+            choose(window, items, "What to do about it")
+
+    def is_visible(self, at_caret: bool = False) -> bool:
+        """Whether the view is a report that offers something."""
+        live = self._live()
+        return live is not None and bool(live.all())
+
+    def _live(self) -> LiveReport | None:
+        adapter = package.adapter()
+        return adapter.reports.of(self.view) if adapter else None
+
+
+class QwenCompanionCopyReportCommand(sublime_plugin.WindowCommand):
+    """Copy the status report without secrets."""
+
+    def run(self) -> None:
+        """Copy once the report is complete."""
+        if adapter := package.adapter():
+            adapter.reports.make(self.window, self._copy)
+
+    def _copy(self, facts: Facts, is_last: bool) -> None:
+        if is_last:
+            to_clipboard(ShownText(shareable(report(facts))))
+            say(self.window, "The report was copied, without secrets.")
+
+
+class QwenCompanionShowLogCommand(sublime_plugin.WindowCommand):
+    """Show the messages of the package with their times, in a panel."""
+
+    def run(self) -> None:
+        """The messages of this window count as read."""
+        NOTICES.show(self.window)
+        if adapter := package.adapter():
+            adapter.notices.seen(self.window)
+
+
+class QwenCompanionDocumentationCommand(sublime_plugin.WindowCommand):
+    """Open a page of the documentation, which comes with the package."""
+
+    def run(self) -> None:
+        """Ask which page."""
+        there = frozenset(sublime.find_resources("*.md"))
+        if found := [path for path in map(_path, PAGES) if path in there]:
+            choose(self.window, [self._item(path) for path in found], "A page of the documentation")
+        else:
+            say(self.window, "This copy of the package has no documentation.")
+
+    def _item(self, path: str) -> PanelItem:
+        title = sublime.load_resource(path).partition("\n")[0].lstrip("# ")
+        file = path.replace("Packages", "${packages}", 1)
+        return title, path.rpartition("/")[2], lambda: self.window.run_command("open_file", {"file": file})
+
+
+def _path(name: str) -> str:
+    """The resource of a page."""
+    return f"Packages/QwenCompanion/{'' if name == 'README' else 'docs/'}{name}.md"
