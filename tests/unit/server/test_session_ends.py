@@ -117,7 +117,7 @@ class TestEnd:
                 else:
                     threads.append(threading.Thread(target=delete))
                     threads[0].start()
-                    await asyncio.to_thread(until, lambda: server._app._requests._count == 2)
+                    await asyncio.to_thread(until, lambda: server._app._requests.count == 2)
                 for _ in range(100):
                     await asyncio.sleep(0)
                 return await again()
