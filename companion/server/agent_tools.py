@@ -44,6 +44,7 @@ Arguments = TypeVar("Arguments", bound=BaseModel)
 
 DISK = 5.0
 """Seconds that getContext waits for the disks of the tabs, which may hang."""
+CANCELLED = "The call was cancelled."
 BUSY = "{name}: the editor, one of its packages or a disk has not answered in time. Try again."
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 import re
@@ -33,7 +34,7 @@ from ...review.disk import refusal
 from ...review.handed_over import Unclaimed
 from ...review.review import Owner
 from ...visible import is_plain
-from ..agent_tools import BUSY, failed
+from ..agent_tools import BUSY, CANCELLED, failed
 from ..http.access import Access
 from ..knowledge import NotSharedError
 from ..offer import Offer
@@ -292,8 +293,8 @@ class Client:
                 return
             if proposal := self.proposals.get(number):
                 proposal.withdraw()
-            elif task := self._answering.get(number):
-                task.cancel()
+            elif (task := self._answering.pop(number, None)) and task.cancel():
+                self._answer(number, failed(CANCELLED))
 
     def _listen_later(self) -> None:
         """It hears what changes as soon as it has taken in the answer."""
@@ -379,7 +380,11 @@ class Client:
             given = cast("dict[str, Any]", arguments)
             task = asyncio.create_task(self._run(identifier, name, given))
             self._answering[identifier] = task
-            task.add_done_callback(lambda _: self._answering.pop(identifier, None))
+            task.add_done_callback(functools.partial(self._ended, identifier))
+
+    def _ended(self, identifier: int | str, task: asyncio.Task[None]) -> None:
+        if self._answering.get(identifier) is task:
+            del self._answering[identifier]
 
     async def _run(self, identifier: int | str, name: str, arguments: dict[str, Any]) -> None:
         try:
@@ -419,8 +424,6 @@ class Client:
         path = given.new_file_path
         proposal = self.proposals[identifier] = Proposal(self, identifier, path, given.tab_name)
         why = await asyncio.to_thread(refusal, path)
-        if identifier not in self.proposals:  # it was given up meanwhile, which has answered the call
-            return None
         if why or self._offer.sessions.is_left:
             del self.proposals[identifier]
             return failed(f"openDiff: new_file_path: {shortened(path, 300)} {why}" if why else AGAIN)
@@ -439,6 +442,8 @@ class Client:
     def settled(self, proposal: Proposal, words: list[str]) -> None:
         """A diff has its outcome."""
         if self.proposals.pop(proposal.identifier, None):
+            if opening := self._answering.pop(proposal.identifier, None):
+                opening.cancel()  # it was given up before it has opened
             self._answer(proposal.identifier, texts(*words))
 
     @property
@@ -461,9 +466,9 @@ class Client:
     def release(self) -> dict[str, Any] | None:
         """Leave the connection to the next instance; None if that is impossible, and it ends."""
         for identifier, task in list(self._answering.items()):
-            task.cancel()
-            self.proposals.pop(identifier, None)  # it has not opened
-            self._answer(identifier, failed(AGAIN))
+            if task.cancel():
+                self.proposals.pop(identifier, None)  # it has not opened
+                self._answer(identifier, failed(AGAIN))
         left = None
         with contextlib.suppress(OSError):
             left = self.wire.release() if self.wire and CAN_RELEASE else None

@@ -15,7 +15,7 @@ import pydantic_core
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive, Send
 
-from ..agent_tools import failed
+from ..agent_tools import CANCELLED, failed
 
 JSON = "application/json"
 
@@ -119,7 +119,7 @@ async def unless_gone(
         await asyncio.wait((answer, gone, over), return_when=asyncio.FIRST_COMPLETED)
         if answer.done():
             return answer.result()
-        return failed("The call was cancelled.") if over.done() else None
+        return failed(CANCELLED) if over.done() else None
     finally:
         for task in (answer, gone, over):
             task.cancel()

@@ -237,8 +237,11 @@ def test_a_diff_that_is_given_up_while_the_disk_is_slow_never_opens(
     else:
         client.call(end, tab_name="a tab")
     assert texts(client.answer(call)) == ["DIFF_REJECTED", "a tab"]
+    client.notify("notifications/cancelled", requestId=call)  # it has its answer
     disk.set()
     until(lambda: not is_answering(running))
+    assert client.ask("ping")["result"] == {}
+    assert client.waiting == []
     assert running.do(lambda companion: list(companion.reviews)) == []
 
 
@@ -247,8 +250,9 @@ def test_a_diff_that_is_cancelled_in_the_same_packet_never_opens(running: Runnin
     arguments = {"new_file_path": path, "new_file_contents": "new\n", "tab_name": "a tab"}
     call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "openDiff", "arguments": arguments}}
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
-    client.socket.sendall(client.raw(call) + client.raw(cancel))
+    client.socket.sendall(client.raw(call) + client.raw(cancel) + client.raw(cancel))
     client.ask("ping")
+    assert [one["id"] for one in client.waiting] == [7]
     until(lambda: not is_answering(running))
     assert running.do(lambda companion: list(companion.reviews)) == []
 
