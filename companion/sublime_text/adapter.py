@@ -73,23 +73,18 @@ class Adapter:
         self._blocking = Executor()
         self.focus = Focus()
         self.settings = SettingsFile(self._wrong_setting, self._configure)
-        self.status_bar = StatusBar(
-            self.bridge,
-            self.settings.value("show_status"),
-            lambda window: len(self.comments.unsent(window)),
-            lambda window: len(self.notices.within(window)),
-        )
+        self.status_bar = StatusBar(self)
         self.notices = OpenNotices(NOTICES, self.status_bar.draw)
-        self.messenger = Messenger(self.bridge, self.notices, self.focus)
+        self.messenger = Messenger(self)
         self.files = EditorFiles(self.bridge)
-        self.served = WindowStates(self.bridge, self.settings)
-        self.questions = EditorQuestions(self.bridge, self.focus)
-        self.libraries = Libraries(self.bridge, self.settings, self.messenger.say, self.messenger.solved)
+        self.served = WindowStates(self)
+        self.questions = EditorQuestions(self)
+        self.libraries = Libraries(self)
         self._log = Log(print, debug=self.settings.value("debug"))
         self.runnable = RunnableClis(self.settings, self.on_another_thread)
         self.loaded = LoadedTexts(self.on_another_thread)
         self.unsaved = UnsavedTexts(self.bridge, self.on_another_thread, encodings_of, self.loaded, self._loaded)
-        self.following = Following(self.bridge, self.focus, self.on_another_thread, self.settings.sharing)
+        self.following = Following(self)
         self.written = WrittenChanges(
             self.bridge,
             self.focus,
@@ -110,9 +105,7 @@ class Adapter:
         """Questions that are being answered. Lives on the companion thread."""
         self.reports = StatusReports(self)
         self.comments = self._comment_panel()
-        self.tools = WindowTools(
-            self.bridge, self.focus, self.messenger, self.problems, self.comments, self.on_another_thread
-        )
+        self.tools = WindowTools(self)
         self.review = ReviewTabs(
             self.focus, self.diffs, self.written, self.comments, self.ask_later, self.on_another_thread
         )
@@ -190,7 +183,7 @@ class Adapter:
         """Apply the settings."""
         settings, windows, daemon = self.settings.read(), self.settings.by_window(), self.settings.daemon()
         self._post(lambda companion: companion.configure(settings, windows, daemon), "configure")
-        self.status_bar.want(self.settings.value("show_status"))
+        self.status_bar.draw()
         self.problems.is_wanted = self.settings.value("agents_use_editor")
         problems = set(map(str, self.settings.problems))
         self.notices.settled(self._problems - problems)

@@ -13,11 +13,10 @@ import sublime
 
 from ..ids import ViewId, WindowId
 from ..server.window_screen import ContextRequest, OpenFile, Selection, ServedWindow, WindowState
-from .bridge import UiBridge, asked, posted
+from .bridge import asked, posted
 from .chat import vim
 from .keys import KEYS
 from .own_views import VIEWS
-from .settings import SettingsFile
 from .windows import OWN_SAVES, encodings_of, find_window, is_chat, is_code
 
 if TYPE_CHECKING:
@@ -44,9 +43,9 @@ def to_serve(window: sublime.Window) -> ServedWindow:
 class WindowStates:
     """What the windows show: `ServedWindows`. It is waited for as long as the editor lives."""
 
-    def __init__(self, bridge: UiBridge, settings: SettingsFile) -> None:
-        self.bridge = bridge
-        self._settings = settings
+    def __init__(self, adapter: Adapter) -> None:
+        self.bridge = adapter.bridge
+        self._settings = adapter.settings
 
     @posted
     def listening(self, window: WindowId, port: int) -> None:

@@ -13,15 +13,15 @@ import sublime_plugin
 
 from ..visits import RecentFiles, Visit, is_elsewhere, why_unopened
 from . import package
-from .bridge import OffThread, UiBridge, posted
+from .bridge import posted
 from .own_views import VIEWS
 from .panels import PanelItem, choose, say
 from .places import line_in_tab, open_place
 from .windows import find_window, is_visible, show_in_group
 
 if TYPE_CHECKING:
-    from ..exclusion import Sharing
     from ..ids import ChatId, WindowId
+    from .adapter import Adapter
     from .windows import Focus
 
 
@@ -109,14 +109,9 @@ class _Followed:
 class Following:
     """Follows agents. Lives on the UI thread, but for `show_visits`."""
 
-    def __init__(
-        self, bridge: UiBridge, focus: Focus, off_thread: OffThread, sharing: Callable[[sublime.Window], Sharing]
-    ) -> None:
-        """`sharing` is what may be told of the files of a window: what that leaves out is not shown by itself."""
-        self.bridge = bridge
-        self._focus = focus
-        self._off_thread = off_thread
-        self._sharing = sharing
+    def __init__(self, adapter: Adapter) -> None:
+        self.bridge = adapter.bridge
+        self._adapter = adapter
         self._followed: dict[int, _Followed] = {}
         self._recent: dict[int, RecentFiles] = {}
 
@@ -205,16 +200,24 @@ class Following:
             _unmark(followed)
             followed.view, followed.at = view, ()
             if visit.line is not None:
-                line_in_tab(view, visit.line, self._off_thread, partial(self._mark, window, followed, view, visit))
+                line_in_tab(
+                    view,
+                    visit.line,
+                    self._adapter.on_another_thread,
+                    partial(self._mark, window, followed, view, visit),
+                )
 
         def looked(is_meant: bool) -> None:
             is_same = self._followed.get(window.id()) is followed and followed.looked_at is visit
             if is_meant and is_same and window.is_valid() and not _is_reviewing(window):
-                show_beside(window, self._focus, visit.path, shown)
+                show_beside(window, self._adapter.focus, visit.path, shown)
 
         followed.looked_at = visit
-        sharing, folders = self._sharing(window), window.folders()
-        self._off_thread(lambda: not why_unopened(visit.path) and not sharing.is_excluded(visit.path, folders), looked)
+        # What may not be told of the files of a window is not shown by itself.
+        sharing, folders = self._adapter.settings.sharing(window), window.folders()
+        self._adapter.on_another_thread(
+            lambda: not why_unopened(visit.path) and not sharing.is_excluded(visit.path, folders), looked
+        )
         sublime.set_timeout(lambda: self._show(window, followed), QUIET)
 
     def _mark(self, window: sublime.Window, followed: _Followed, view: sublime.View, visit: Visit, line: int) -> None:

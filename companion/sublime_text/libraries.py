@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import sublime
 import sublime_plugin
@@ -14,9 +14,11 @@ from ..libraries.bounds import FROM_CHANNEL
 from ..libraries.guard import Trouble
 from ..messages import sentence
 from . import package, package_control
-from .bridge import UiBridge, posted
+from .bridge import posted
 from .panels import PanelItem, choose, say
-from .settings import SettingsFile
+
+if TYPE_CHECKING:
+    from .adapter import Adapter
 
 QUESTION = (
     "QwenCompanion needs libraries that are not installed. Add its repository to Package Control and install them?"
@@ -34,23 +36,12 @@ LIMIT = 600.0
 
 
 class Libraries:
-    """The libraries of the package. Its methods run on the UI thread; slow work has a thread of its own.
+    """The libraries of the package. Its methods run on the UI thread; slow work has a thread of its own."""
 
-    `say` shows a problem to the person, `settled` that nothing is wrong any more, and which problems that ends. Both
-    may be called from any thread.
-    """
-
-    def __init__(
-        self,
-        bridge: UiBridge,
-        settings: SettingsFile,
-        say: Callable[[str], object],
-        settled: Callable[[str, Sequence[str]], object],
-    ) -> None:
-        self.bridge = bridge
-        self._settings = settings
-        self._tell = say
-        self._settled = settled
+    def __init__(self, adapter: Adapter) -> None:
+        self.bridge = adapter.bridge
+        self._settings = adapter.settings
+        self._messenger = adapter.messenger
         self._said: list[str] = []
         self._trouble: Trouble | None = None
         self._asks = False
@@ -97,7 +88,7 @@ class Libraries:
 
     def _say(self, problem: str) -> None:
         self._said.append(problem)
-        self._tell(problem)
+        self._messenger.say(problem)
 
     def _is_missing(self) -> bool:
         """Whether a library is missing that the channel lacks. One that it has was not downloaded."""
@@ -159,7 +150,7 @@ class Libraries:
         self._trouble = troubles[0] if troubles else None
         if self._trouble is None:
             said, self._said = self._said, []
-            self._settled("The libraries are installed." if wrong else "The libraries are in order.", said)
+            self._messenger.solved("The libraries are installed." if wrong else "The libraries are in order.", said)
         elif self._trouble.kind == "loaded":
             self._say(self._trouble.sentence())
         else:

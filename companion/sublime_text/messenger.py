@@ -19,14 +19,15 @@ from ..chats.transcript.plain import flat, spelled
 from ..ids import WindowId
 from ..platforms import programs
 from ..review.review_screen import QuestionClosedError
-from .bridge import UiBridge, asked, posted
+from .bridge import asked, posted
 from .chat.permissions import ask_form
-from .notices import NOTICES, OpenNotices, named
+from .notices import NOTICES, named
 from .review.answers import open_kept
-from .windows import Focus, find_window
+from .windows import find_window
 
 if TYPE_CHECKING:
     from ..conversation.forms import Form, Values
+    from .adapter import Adapter
 
 QUIET = 2.0
 """Seconds without a key after which a question may come."""
@@ -55,10 +56,10 @@ $program = '{1AC14E77-02E7-4E5D-B744-2EB1AE5198B7}\\WindowsPowerShell\\v1.0\\pow
 class Messenger:
     """Tells the person something: `companion.messages.Messages`. Only `tell` is for the UI thread alone."""
 
-    def __init__(self, bridge: UiBridge, notices: OpenNotices, focus: Focus) -> None:
-        self.bridge = bridge
-        self._notices = notices
-        self._focus = focus
+    def __init__(self, adapter: Adapter) -> None:
+        self.bridge = adapter.bridge
+        self._notices = adapter.notices
+        self._focus = adapter.focus
 
     @posted
     def mention(self, message: str, window: WindowId) -> None:
@@ -106,9 +107,9 @@ def _note(message: str, window: sublime.Window | None) -> None:
 class EditorQuestions:
     """Dialogs and panels: `QuestionDialogs`. Their answers are waited for as long as it takes."""
 
-    def __init__(self, bridge: UiBridge, focus: Focus) -> None:
-        self.bridge = bridge
-        self._focus = focus
+    def __init__(self, adapter: Adapter) -> None:
+        self.bridge = adapter.bridge
+        self._focus = adapter.focus
 
     async def confirm(self, window: WindowId, question: str, yes: str, no: str = "") -> bool:
         """As `QuestionDialogs` has it."""

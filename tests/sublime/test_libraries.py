@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -22,7 +23,10 @@ class TestLibraries(CompanionCase):
         self.outcome: tuple[list[str], list[str]] = ([], [])
         adapter = loaded("sublime_text.package").adapter()
         self.over: list[str] = []
-        self.libraries = module.Libraries(None, adapter.settings, self.said.append, self.settled)
+        messenger = SimpleNamespace(say=self.said.append, solved=self.settled)
+        self.libraries = module.Libraries(
+            SimpleNamespace(bridge=adapter.bridge, settings=adapter.settings, messenger=messenger)
+        )
         control = loaded("sublime_text.package_control")
         for target, name, value in (
             (control, "is_there", lambda: True),
@@ -140,9 +144,7 @@ class TestLibraries(CompanionCase):
         adapter = loaded("sublime_text.package").adapter()
         log, notices = loaded("sublime_text.notices").NOTICES, adapter.notices
         notices.seen(self.window)
-        libraries = loaded("sublime_text.libraries").Libraries(
-            None, adapter.settings, adapter.messenger.say, adapter.messenger.solved
-        )
+        libraries = loaded("sublime_text.libraries").Libraries(adapter)
         self.addCleanup(libraries.close)
         at_once(libraries.wrong, self.trouble("damaged", "seven"))
         yield lambda: len(notices.within(self.window)) == 1

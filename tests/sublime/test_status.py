@@ -75,7 +75,7 @@ class TestStatusBar(CompanionCase):
 
     def test_a_window_that_has_closed_is_counted_no_more_even_if_its_status_comes_late(self) -> Steps:
         status = loaded("editor").WindowStatus
-        bar = loaded("sublime_text.status.bar").StatusBar(None, "always", lambda _: 0, lambda _: 0)
+        bar = loaded("sublime_text.status.bar").StatusBar(loaded("sublime_text.package").adapter())
         other = yield from self.another_window()
         at_once(bar.show_status, other.id(), status((), 1))
         self.assertIn("1 diff in another window", self.status())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
@@ -16,14 +16,14 @@ from ...comments.comment import Comment
 from ...ids import WindowId
 from ...problems.shown import ShownProblems
 from ...server.window_screen import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
-from ..bridge import OffThread, UiBridge, asked
-from ..comments.panel import CommentPanel
+from ..bridge import asked
 from ..follow import scroll_to, show_beside
-from ..messenger import Messenger
 from ..places import line_in_tab
-from ..windows import Focus, find_window, is_code, is_visible
+from ..windows import find_window, is_code, is_visible
 from . import lsp
-from .problems import EditorProblems
+
+if TYPE_CHECKING:
+    from ..adapter import Adapter
 
 MOST_PLACES = 2000
 """The most places that are examined."""
@@ -210,32 +210,20 @@ MOST_SELECTIONS = 100
 class WindowTools:
     """What the tools ask: `EditorTools`."""
 
-    def __init__(
-        self,
-        bridge: UiBridge,
-        focus: Focus,
-        messenger: Messenger,
-        problems: EditorProblems,
-        comments: CommentPanel,
-        off_thread: OffThread,
-    ) -> None:
-        self.bridge = bridge
-        self._focus = focus
-        self._messenger = messenger
-        self._problems = problems
-        self._comments = comments
-        self._off_thread = off_thread
+    def __init__(self, adapter: Adapter) -> None:
+        self.bridge = adapter.bridge
+        self._adapter = adapter
 
     async def shown_problems(self, window: WindowId, paths: Sequence[str] | None) -> ShownProblems | None:
         """As `EditorTools` has it."""
-        return await self.bridge.ask(lambda done: self._problems.read(window, paths, done))
+        return await self.bridge.ask(lambda done: self._adapter.problems.read(window, paths, done))
 
     @asked()
     def tabs(self, window: WindowId) -> list[Tab] | None:
         found = find_window(window)
         if found is None:
             return None
-        active = self._focus.last_code(found)
+        active = self._adapter.focus.last_code(found)
         shown: list[Tab] = []
         for view in found.views():
             name, syntax = view.file_name(), view.syntax()
@@ -247,7 +235,7 @@ class WindowTools:
     @asked()
     def selected(self, window: WindowId, limit: int) -> Selected | None:
         found = find_window(window)
-        view = self._focus.last_code(found) if found else None
+        view = self._adapter.focus.last_code(found) if found else None
         name = view.file_name() if view else None
         if view is None or name is None:
             return None
@@ -275,19 +263,19 @@ class WindowTools:
             return False
 
         def shown(view: sublime.View) -> None:
-            line_in_tab(view, line, self._off_thread, partial(scroll_to, view))
+            line_in_tab(view, line, self._adapter.on_another_thread, partial(scroll_to, view))
 
-        show_beside(found, self._focus, path, shown)
+        show_beside(found, self._adapter.focus, path, shown)
         view = found.find_open_file(path)
         return view is not None and is_visible(view)
 
     @asked()
     def point_out(self, window: WindowId, note: Comment) -> int | None:
         target = find_window(window)
-        notes = self._comments.point_out(target, note) if target else None
+        notes = self._adapter.comments.point_out(target, note) if target else None
         if notes:
             place = f"{note.by} points out a place in {os.path.basename(note.path)}: see the Review."
-            self._messenger.mention(place, window)
+            self._adapter.messenger.mention(place, window)
         return notes
 
     @asked()

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import sublime
 
 from ...editor import WindowStatus
 from ...ids import WindowId
 from ...review.changes import counted
-from ..bridge import UiBridge, posted
+from ..bridge import posted
 from ..keys import KEYS
 from ..notices import parts_in_one_line
 from ..windows import find_window
 
-Wanted = Literal["always", "connected", "never"]
-"""When the item is shown. A message that needs an action is shown unless it is "never"."""
+if TYPE_CHECKING:
+    from ..adapter import Adapter
 
 WAITING = "QwenCompanion: no CLI is connected"
 KEY = "zz_qwen_companion"
@@ -30,18 +29,9 @@ class StatusBar:
     In Sublime a status belongs to a view, so it is set in every view on the screen and in each one that gets the focus.
     """
 
-    def __init__(
-        self,
-        bridge: UiBridge,
-        wanted: Wanted,
-        comments: Callable[[sublime.Window], int],
-        notices: Callable[[sublime.Window], int],
-    ) -> None:
-        """`comments` counts those of a window that no agent has got, `notices` those that need an action."""
-        self.bridge = bridge
-        self._wanted: Wanted = wanted
-        self._comments = comments
-        self._notices = notices
+    def __init__(self, adapter: Adapter) -> None:
+        self.bridge = adapter.bridge
+        self._adapter = adapter
         self._statuses: dict[int, WindowStatus] = {}
 
     @posted
@@ -59,11 +49,6 @@ class StatusBar:
         """The names of the CLIs that are connected to a window."""
         status = self._statuses.get(window.id())
         return status.clis if status else ()
-
-    def want(self, wanted: Wanted) -> None:
-        """Apply the setting."""
-        self._wanted = wanted
-        self.draw()
 
     def draw(self) -> None:
         """Bring the item of every window up to date."""
@@ -95,16 +80,18 @@ class StatusBar:
             self._set(view, text)
 
     def _text(self, window: sublime.Window) -> str:
-        if self._wanted == "never":
+        wanted = self._adapter.settings.value("show_status")
+        if wanted == "never":
             return ""
         status = self._statuses.get(window.id())
-        words = "" if _is_idle(window, status, self._wanted) else status_text(status)
+        words = "" if _is_idle(window, status, wanted) else status_text(status)
         # A status may come just after its window has closed.
         known = [self._statuses.get(other.id()) for other in sublime.windows() if other.id() != window.id()]
         others = sum(other.diffs for other in known if other)
         elsewhere = "" if status is not None and status.diffs else elsewhere_text(others)
-        texts = words, elsewhere, notices_text(self._notices(window)), comments_text(self._comments(window))
-        return parts_in_one_line(texts)
+        notices = len(self._adapter.notices.within(window))
+        unsent = len(self._adapter.comments.unsent(window))
+        return parts_in_one_line((words, elsewhere, notices_text(notices), comments_text(unsent)))
 
     @staticmethod
     def _set(view: sublime.View, text: str) -> None:
@@ -154,8 +141,8 @@ def comments_text(count: int) -> str:
     return f"{count} comment{'s' * (count != 1)} to send" if count else ""
 
 
-def _is_idle(window: sublime.Window, status: WindowStatus | None, wanted: Wanted) -> bool:
-    """Whether nothing of the status is worth a word."""
+def _is_idle(window: sublime.Window, status: WindowStatus | None, wanted: str) -> bool:
+    """Whether nothing of the status is worth a word; `wanted` is the setting `show_status`."""
     if status and (status.clis or status.diffs or status.questions or status.written.files):
         return False
     return wanted == "connected" or not window.folders()
