@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,11 +21,12 @@ from .changes.decisions import Decisions
 from .changes.rounds import Rounds
 from .changes.since import SinceReviews
 from .chats.chats import Chats
+from .clis import families
 from .clis.discovery import EnvironmentVariables, clear_leftovers
 from .clis.families import FAMILIES, CliFamily
 from .clis.processes import wrote
 from .clis.shell import Command
-from .editor import Editor
+from .editor import Editor, WindowStatus
 from .exclusion import Sharing
 from .handover import Inheritance
 from .ids import ChatId, ViewId, WindowId
@@ -43,7 +45,8 @@ from .server.window_screen import ElsewhereOffer, ElsewhereState, ServedWindow
 from .settings import DaemonSettings, ReadTranscripts, Settings
 from .status import overview
 from .status.facts import Facts
-from .statuses import WindowStatuses
+from .status.findings import approval_mode, is_inside
+from .status.survey import clis
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +59,12 @@ PAUSE = 0.25
 NOT_STARTED = "No CLI can find this window: its server could not start. Sublime's console says why."
 LINGER = 600.0
 """Seconds that a CLI has after a reload to read what was sent to it: it may be suspended."""
+SILENT = "{name} doesn't ask before it changes files ({why}). {after}"
+TO_BE_ASKED = " To be asked, {how}."
+REVIEWED = "What it writes comes up for review."
+UNSEEN = "What it writes isn't shown: the setting “review” is “off”."
+QUIET = 0.05
+"""Seconds within which changes of a status are shown as one: a replaced stream is no change."""
 
 
 class Companion:
@@ -87,9 +96,7 @@ class Companion:
         """The window in front is the last one; before it comes the one that was in front previously."""
         self._unserved: dict[WindowId, tuple[ServedWindow, str]] = {}
         """Windows for which the system had no port, or no file descriptor, each with what was said of it."""
-        self.statuses = WindowStatuses(
-            editor, self._windows, self.reviews, self.chats, self.changes, self.settings_of, self._background
-        )
+        self.statuses = WindowStatuses(self, editor, self._windows, self._background)
         self._front: WindowId | None = None
         self._servers: dict[WindowServer, asyncio.Task[None]] = {}
         """Every server that has not ended; a window may have a new one before its old one has."""
@@ -476,6 +483,91 @@ class Companion:
             _guarded(self._read_transcripts)
             self._background(self.reviews.check_disk())
             await asyncio.sleep(TICK)
+
+
+class WindowStatuses:
+    """Shows the status of each window when it has changed."""
+
+    def __init__(
+        self, companion: Companion, editor: Editor, windows: Mapping[WindowId, WindowServer], background: LoopTasks
+    ) -> None:
+        self._companion = companion
+        self._editor = editor
+        self._windows = windows
+        self._background = background
+        self._shown: dict[WindowId, WindowStatus] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def of(self, window: WindowId) -> WindowStatus:
+        """The CLIs that are connected to a window, and what waits there."""
+        server = self._windows.get(window)
+        sessions = server.sessions if server else ()
+        # An agent of a chat has its chat, and doesn't listen for anything.
+        clis = tuple(session.cli for session in sessions if session.stream and not session.is_agent)
+        proposing = {review.owner.cli for review in self._companion.reviews if review.owner.window == window}
+        listing = self._companion.changes.listing(window)
+        # Who has chosen to review afterwards knows it.
+        is_chosen = self._companion.settings_of(window).review == "after"
+        unasking = set[str]() if is_chosen else self._companion.changes.unasking(window) - proposing
+        return WindowStatus(
+            clis,
+            diffs=sum(review.window == window for review in self._companion.reviews),
+            questions=self._companion.chats.questions(window),
+            asking=self._companion.chats.asking(window),
+            written=listing.count,
+            authors=listing.agents,
+            unasking=tuple(dict.fromkeys(name for name in clis if name in unasking)),
+        )
+
+    def changed(self) -> None:
+        """The status of a window may have changed."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(QUIET, self._show)
+
+    def forget(self, window: WindowId) -> None:
+        """A window has closed."""
+        self._shown.pop(window, None)
+
+    def _show(self) -> None:
+        self._timer = None
+        for window in self._windows:
+            status = self.of(window)
+            before = self._shown.get(window)
+            if status != before:
+                self._shown[window] = status
+                if set(status.clis) - set(before.clis if before else ()):
+                    self._background(self._look_for_silent(window))
+                self._companion.changes.clis(window, status.clis)
+                self._editor.status_bar.show_status(window, status)
+
+    async def _look_for_silent(self, window: WindowId) -> None:
+        """A CLI has connected: say once if it is one that never asks."""
+        server = self._windows.get(window)
+        found = await asyncio.to_thread(silent_clis, server.endpoint.folders) if server else {}
+        if window not in self._windows:
+            return
+        known = self._companion.changes.unasking(window)
+        for name in [name for name in self.of(window).clis if name in found and name not in known]:
+            known.add(name)
+            if self._companion.settings_of(window).review == "after":
+                continue
+            after = UNSEEN if self._companion.settings_of(window).review == "off" else REVIEWED
+            how = families.to_be_asked(name)
+            said = SILENT.format(name=name, why=found[name], after=after)
+            self._editor.messenger.mention(said + (TO_BE_ASKED.format(how=how) if how else ""), window)
+            self.changed()
+
+
+def silent_clis(folders: Sequence[str]) -> dict[str, str]:
+    """The families of which a CLI runs in one of these folders in a mode that doesn't ask, each with the reason."""
+    real = [os.path.realpath(folder) for folder in folders]
+    found: dict[str, str] = {}
+    for cli in clis():
+        cwd = os.path.realpath(cli.running.cwd or os.sep)
+        mode, why = approval_mode(cli)
+        if mode in cli.family.silent_modes and any(is_inside(cwd, folder) for folder in real):
+            found[cli.family.name] = f"{mode}, {why}"
+    return found
 
 
 def _guarded(do: Callable[..., object], *args: object) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from companion import statuses
+from companion import companion as companion_module
 from companion.clis.families import CLAUDE_CODE, COPILOT_CLI, GEMINI_CLI, OPENCODE, QWEN_CODE, CliFamily
 from companion.clis.processes import RunningCli
 from companion.settings import Review, Settings
@@ -56,9 +56,9 @@ def test_a_cli_that_never_asks_is_found_by_its_options_settings_and_version(
 ):
     family, arguments, approval, version = cli
     one = running(family, tmp_path, *arguments, approval=approval, version=version)
-    monkeypatch.setattr(statuses, "clis", lambda: (one,))
-    assert statuses.silent_clis([str(tmp_path)]) == ({family.name: why} if why else {})
-    assert statuses.silent_clis([str(tmp_path / "other")]) == {}
+    monkeypatch.setattr(companion_module, "clis", lambda: (one,))
+    assert companion_module.silent_clis([str(tmp_path)]) == ({family.name: why} if why else {})
+    assert companion_module.silent_clis([str(tmp_path / "other")]) == {}
 
 
 @pytest.mark.parametrize("review", ["before", "after", "off"])
@@ -66,7 +66,9 @@ def test_only_a_person_who_has_not_chosen_to_review_afterwards_is_warned_of_it(
     start: Callable[..., Running], monkeypatch: pytest.MonkeyPatch, review: Review
 ):
     asked: list[Sequence[str]] = []
-    monkeypatch.setattr(statuses, "silent_clis", lambda folders: asked.append(folders) or {QWEN_CODE.name: "yolo"})
+    monkeypatch.setattr(
+        companion_module, "silent_clis", lambda folders: asked.append(folders) or {QWEN_CODE.name: "yolo"}
+    )
     running = start(Settings(review=review))
     running.listening()
     until(lambda: asked)
@@ -80,7 +82,7 @@ def test_only_a_person_who_has_not_chosen_to_review_afterwards_is_warned_of_it(
 def test_a_cli_that_has_proposed_a_change_is_not_shown_as_one_that_never_asks(
     start: Callable[..., Running], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    monkeypatch.setattr(statuses, "silent_clis", lambda _: {QWEN_CODE.name: "yolo"})
+    monkeypatch.setattr(companion_module, "silent_clis", lambda _: {QWEN_CODE.name: "yolo"})
     running = start(Settings())
     cli, _ = running.listening()
     until(lambda: running.do(lambda companion: companion.statuses.of(FIRST)).unasking)
