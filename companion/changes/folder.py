@@ -625,7 +625,7 @@ class Folder:
             case "undo":
                 notes: Mapping[str, Sequence[str]] = {}
                 with contextlib.suppress(OSError):  # what was written is noted in any case
-                    notes = self.undo.notes({write.path for write in done}, intent.key, intent.lines, done)
+                    notes = self.undo.notes(done)
                 if intent.key:
                     self.undo.follow_going(intent.path, (intent.key, intent.lines), done)
                 failed = self.undo.finish(done, notes)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..visible import visible_name
-from .hunks import Hunk, Hunks, Pieces, by_key, differences
+from .hunks import Pieces, differences
 from .rows import ChangeRow
-from .state import Lines
 
 MAX_NOTES = 50
 """Lines for one command. The rest is one line with their number."""
 _MAX_QUOTED = 60
 """Characters of a line of code."""
+AS_BEFORE = "the file is as before"
 _WHOLE = {
     "created": "the new file was deleted again",
     "deleted": "the deleted file was brought back",
@@ -22,24 +22,9 @@ _WHOLE = {
 }
 
 
-def undone_notes(
-    row: ChangeRow, contents: tuple[bytes, bytes, Hunks] | None, key: str = "", lines: Lines = None
-) -> list[str]:
-    """The lines for a file, or for one change of it.
-
-    `contents` are the baseline's and the file's, with the changes; `lines` the lines of the file if only some of the
-    change were undone. Those and the key are of the file as the person has seen it: other lines may have moved since.
-    """
-    is_whole = row.kind != "modified" and not (key and row.kind == "renamed" and row.changes > 1)
-    if is_whole or contents is None or not contents[2].is_text:
-        return [f"{row.path}: {_WHOLE.get(row.kind, 'the file is as before').format(from_=row.renamed_from)}"]
-    old, new = Pieces(contents[0]).lines, Pieces(contents[1]).lines
-    if not key:
-        return limited([_of_hunk(row.path, each, None, old, new) for each in contents[2].found])
-    if (found := by_key(contents[2].found, key)) is None:
-        return []
-    hunk, shift = found
-    return [_of_hunk(row.path, hunk, (lines[0] + shift, lines[1] + shift) if lines else None, old, new)]
+def undone_note(row: ChangeRow) -> str:
+    """The line for a file of which no lines are told."""
+    return f"{row.path}: {_WHOLE.get(row.kind, AS_BEFORE).format(from_=row.renamed_from)}"
 
 
 def named_lines(path: str, before: bytes, after: bytes, disk: bytes) -> list[str]:
@@ -65,7 +50,7 @@ def named_lines(path: str, before: bytes, after: bytes, disk: bytes) -> list[str
 
 
 def done_notes(path: str, before: bytes, after: bytes) -> list[str]:
-    """The lines for a file of which the person's lines stay: what was really taken away and brought back."""
+    """The lines for a file that an undo has written: what was really taken away and brought back."""
     old, new = Pieces(before).lines, Pieces(after).lines
     told: list[str] = []
     for change in differences(old, new):
@@ -84,19 +69,6 @@ def limited(notes: Sequence[str]) -> list[str]:
     if len(notes) <= MAX_NOTES:
         return list(notes)
     return [*notes[:MAX_NOTES], f"{len(notes) - MAX_NOTES} more changes were undone"]
-
-
-def _of_hunk(path: str, hunk: Hunk, lines: Lines, old: Sequence[str], new: Sequence[str]) -> str:
-    change = hunk.change
-    if not change.inserted:
-        gone = old[change.old_start : change.old_end]
-        return f"{path}, line {change.new_start + 1}: the removal of {quoted(gone)} was undone"
-    first, after = change.new_start, change.new_end
-    if lines:
-        first, after = max(first, lines[0]), min(after, lines[1] + 1)
-    written = new[first:after]
-    where = f"line {first + 1}" if after - first < 2 else f"lines {first + 1}–{after}"
-    return f"{path}, {where}: {quoted(written)} was undone"
 
 
 def quoted(lines: Sequence[str]) -> str:

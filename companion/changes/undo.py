@@ -21,14 +21,16 @@ from ..snapshots.modes import on_disk
 from ..snapshots.objects import StoredContents
 from .hunks import Pieces
 from .lines import Weave, is_of_both
-from .notes import MAX_NOTES, done_notes, limited, quoted, undone_notes
+from .notes import AS_BEFORE, MAX_NOTES, done_notes, limited, quoted, undone_note
 from .round import Round
-from .rows import is_text, known_lines
+from .rows import known_lines
 from .state import Chosen, FileState, KnownLines, Lines, Operation, RoundState
 from .subtraction import Subtraction
 
 Choice = Callable[[Sequence[Difference]], Sequence[Difference]]
 """Gives those that are meant of the files that wait. Raises WriteRefusedError."""
+_IN_LINES = {"created", "modified", "renamed"}
+"""The kinds of files whose lines are told of which a part is undone, or that only were changed."""
 _WHY = {
     "rules": "{path} is git's own: change it by hand",
     "excluded": "{path} is excluded by the setting “context_exclude”, so there is no copy of it",
@@ -298,25 +300,20 @@ class RoundUndo:
             with contextlib.suppress(WriteRefusedError):  # the text is there, and `finish` tells what isn't
                 files.set_mode(self._round.root, write.path, write.mode, write.full_mode)
 
-    def notes(
-        self, paths: Collection[str], key: str = "", lines: Lines = None, writes: Sequence[Write] = ()
-    ) -> dict[str, list[str]]:
-        """For each file that is undone, as a whole or one change of it, the lines for the agents that changed it.
-
-        `writes` are what was written, of which some may leave lines of the person.
-        """
-        found = [each for each in self._round.waiting() if not set(paths).isdisjoint(each.paths)]
-        rows = self._round.rows_of(found[:MAX_NOTES])
-        contents = self._round.contents_of(found[:MAX_NOTES])
-        told = {row.path: undone_notes(row, contents.get(row.path), key, lines) for row in rows if row.agents}
+    def notes(self, writes: Sequence[Write]) -> dict[str, list[str]]:
+        """For each file that is undone, as a whole or in part, the lines for the agents that changed it."""
+        by_path = {write.path: write for write in writes}
+        found = [each for each in self._round.waiting() if not by_path.keys().isdisjoint(each.paths)]
+        rows = [row for row in self._round.rows_of(found[:MAX_NOTES]) if row.agents]
+        sides = {row.path: by_path[row.path] for row in rows if row.kind in _IN_LINES and row.path in by_path}
+        blobs = {path: each.expected.blob for path, each in sides.items() if each.expected and each.content is not None}
+        data = self._objects.read(blobs.values())
+        told = {row.path: [undone_note(row)] for row in rows}
+        for path, blob in blobs.items():
+            if blob in data:
+                told[path] = done_notes(path, data[blob], sides[path].data or b"")
         rest = [each.path for each in found[MAX_NOTES:] if self._state.of(each.path).agents]
-        created = {each.path for each in found if each.before is None or self._state.of(each.path).is_created}
-        own = {write.path: write for write in writes if write.path in told and _leaves_lines(write, created)}
-        data = self._objects.read(write.expected.blob for write in own.values() if write.expected)
-        for name, write in own.items():
-            if write.expected and write.data is not None:
-                told[name] = done_notes(name, data.get(write.expected.blob, b""), write.data)
-        return told | {path: [f"{path}: the file is as before"] for path in rest}
+        return told | {path: [f"{path}: {AS_BEFORE}"] for path in rest}
 
     def finish(self, writes: Sequence[Write], notes: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:
         """Scan what was written, and remember it so that it can be taken back. Returns what is not as it should be.
@@ -594,16 +591,10 @@ class RoundUndo:
         """A proposal that was accepted is undone: its agent is told. That is no decision: the one before comes next."""
         for path, (before, after) in operation.disk.items():
             data = self._objects.read(entry.blob for entry in (after, before) if entry)
-            notes = [f"{path}: the file is as before"]
+            notes = [f"{path}: {AS_BEFORE}"]
             if after and before and {after.blob, before.blob} <= data.keys():
                 notes = done_notes(path, data[after.blob], data[before.blob])
             self._state.unsent_notes[path] = [*self._state.unsent_notes.get(path, ()), *notes]
-
-
-def _leaves_lines(write: Write, created: Collection[str]) -> bool:
-    """Whether something of the person, or of what an agent has created, stays in a file that is undone."""
-    is_comparable = write.expected is not None and is_text(write.expected) and write.content is not None
-    return is_comparable and (write.base is not None or write.path in created)
 
 
 def _reversed(found: Difference) -> Difference:

@@ -519,7 +519,7 @@ def test_an_agent_is_not_told_that_a_file_was_deleted_which_has_lines_of_the_per
     writes = folder.plan("new.py")
     for write in writes:
         folder.undoing.write(write)
-    notes = folder.undoing.notes(["new.py"], writes=writes)
+    notes = folder.undoing.notes(writes)
     assert notes == {"new.py": ["new.py, line 1: “agent” was undone", "new.py, line 3: “again” was undone"]}
 
 

@@ -91,8 +91,8 @@ def new_keys(folder: Folder, path: str) -> set[str]:
 
 
 def undo(folder: Folder, path: str, key: str = "") -> None:
-    notes = folder.undoing.notes([path], key)
     writes = folder.undoing.plan_change(path, key)
+    notes = folder.undoing.notes(writes)
     for write in writes:
         folder.undoing.write(write)
     assert folder.undoing.finish(writes, notes) == []
@@ -123,7 +123,7 @@ def test_what_nobody_was_at_work_for_is_told_nobody(folder: Folder):
     folder.write("a.py", "outside\n")
     folder.round.at_work = {}
     folder.round.scan()
-    assert folder.undoing.notes(["a.py"]) == {}
+    assert folder.undoing.notes(folder.plan("a.py")) == {}
 
 
 def test_many_lines_are_a_few_and_a_number():
@@ -205,20 +205,12 @@ def test_a_change_that_has_moved_since_it_was_seen_is_told_once_where_it_is(fold
     _, key = folder.keys("a.py")
     folder.write("a.py", f"new\nlines\n{changed}")
     folder.scan()
-    notes = folder.undoing.notes(["a.py"], key)
+    notes = folder.undoing.notes(folder.undoing.plan_change("a.py", key))
     assert notes == {"a.py": ["a.py, lines 22–23: “agent” and 1 more line was undone"]}
-    assert folder.undoing.notes(["a.py"], key, (20, 20)) == {"a.py": ["a.py, line 23: “and more” was undone"]}
-    folder.apply(folder.undoing.plan_change("a.py", key, (20, 20)))
+    writes = folder.undoing.plan_change("a.py", key, (20, 20))
+    assert folder.undoing.notes(writes) == {"a.py": ["a.py, line 23: “and more” was undone"]}
+    folder.apply(writes)
     assert folder.read("a.py").decode() == f"new\nlines\n{changed}".replace("and more\n", "")
-
-
-def test_a_change_that_is_there_no_longer_is_told_nobody(folder: Folder):
-    folder.write("a.py", LINES.replace("line 20\n", "agent\n"))
-    folder.scan()
-    [key] = folder.keys("a.py")
-    folder.write("a.py", LINES.replace("line 20\n", "another\n"))
-    folder.scan()
-    assert folder.undoing.notes(["a.py"], key) == {"a.py": []}
 
 
 def test_lines_of_a_created_file_that_are_undone_are_told(folder: Folder):
@@ -226,9 +218,9 @@ def test_lines_of_a_created_file_that_are_undone_are_told(folder: Folder):
     folder.scan()
     [key] = folder.keys("new.py")
     writes = folder.undoing.plan_change("new.py", key, (1, 1))
-    assert folder.undoing.notes(["new.py"], key, (1, 1), writes) == {"new.py": ["new.py, line 2: “two” was undone"]}
+    assert folder.undoing.notes(writes) == {"new.py": ["new.py, line 2: “two” was undone"]}
     writes = folder.undoing.plan_change("new.py", key)
-    assert folder.undoing.notes(["new.py"], key, None, writes) == {"new.py": ["new.py: the new file was deleted again"]}
+    assert folder.undoing.notes(writes) == {"new.py": ["new.py: the new file was deleted again"]}
 
 
 def test_one_of_several_equal_changes_is_meant_wherever_a_save_has_moved_it(folder: Folder):

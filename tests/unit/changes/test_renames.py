@@ -138,8 +138,10 @@ def test_a_change_of_a_file_that_two_looks_have_found_to_be_renamed_is_decided_a
 
 def test_the_agent_is_told_of_the_change_that_was_undone_in_a_renamed_file(moved: Folder):
     [_, gone, _] = three_changes(moved)
-    assert moved.undoing.notes(["b.py"], gone) == {"b.py": ["b.py, line 9: the removal of “line 9” was undone"]}
-    assert moved.undoing.notes(["b.py"]) == {"b.py": ["b.py: the file was renamed back to a.py"]}
+    assert moved.undoing.notes(moved.undoing.plan_change("b.py", gone)) == {
+        "b.py": ["b.py, line 9: the removal of “line 9” was undone"]
+    }
+    assert moved.undoing.notes(moved.plan("b.py")) == {"b.py": ["b.py: the file was renamed back to a.py"]}
 
 
 def test_a_renamed_file_is_not_undone_alone_while_an_agents_other_one_is_at_its_old_path(moved: Folder):
