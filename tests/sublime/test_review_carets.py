@@ -87,6 +87,20 @@ class TestSelectionsThatEndAtALine(CaretCase):
         yield 300
         self.assertEqual((self.text("app"), self.text("b")), (mine, other))
 
+    def test_a_click_answers_its_proposal_whatever_is_selected(self) -> Steps:
+        """The selection means nothing to a link."""
+        self.file.write_text(OLD)
+        (self.folder / "b.py").write_text(OLD)
+        yield from self.propose(f"{OLD}more\n")
+        second = yield from self.propose(OLD.replace("line 3\n", "three\n"), self.folder / "b.py")
+        yield from self.review()
+        yield self.has("▾ app.py", "more", "▾ b.py", "three")
+        yield lambda: second.attention.is_seen
+        self.select_from("more", rows=3)
+        self.screen.click(self.tab, f"accept:{second.review.number}")
+        yield lambda: self.cli.outcomes
+        self.assertEqual([told["filePath"] for _, told in self.cli.outcomes], [str(self.folder / "b.py")])
+
     def test_a_second_key_does_not_answer_the_proposal_that_comes_next(self) -> Steps:
         """It was in sight for a while, so it counts as seen; the key was held, or pressed twice."""
         self.file.write_text(OLD)
@@ -339,6 +353,24 @@ class TestAnotherWindow(CaretCase):
             self.press("u")
             yield lambda line=line: line in self.text("app") or self.text("app") == OLD
         yield lambda: self.text("app") == OLD
+
+
+class TestOpened(CaretCase):
+    def test_enter_on_the_first_line_of_a_proposal_goes_there(self) -> Steps:
+        """It went to the first change, as whoever comes to a diff does that they have not seen."""
+        self.file.write_text(OLD)
+        yield from self.propose(f"{OLD}more\n", self.folder / "b.py")
+        diff = yield from self.propose(OLD.replace("line 3\n", "three\n"))
+        yield from self.review()
+        yield self.has("▾ app.py", "line 1", "three")
+        self.go_to("▾ app.py")
+        self.tab.run_command("move", {"by": "lines", "forward": True})
+        self.assertEqual(self.row(), "line 1")
+        self.press("enter")
+        yield lambda: diff.is_open and self.window.active_view() == diff.proposal
+        yield lambda: diff.proposal.get_regions("qwen_companion.changes")
+        yield from self.turned()
+        self.assertEqual([each.b for each in diff.proposal.sel()], [0])
 
 
 class TestRemovedLines(CaretCase):

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import sublime
 
-from .companion_case import Steps, loaded
+from .companion_case import Steps, at_once, loaded
 from .own import views
 from .test_review_tab import OLD, ReviewCase
 
@@ -204,6 +204,18 @@ class TestReviewSince(ReviewCase):
         self.press("enter")
         yield lambda: self.window.active_view() == self.view
         yield lambda: self.view.rowcol(self.view.sel()[0].b)[0] == 29
+
+    def test_a_note_is_dismissed_there_though_the_review_is_not_open(self) -> Steps:
+        yield from self.branched()
+        adapter = loaded("sublime_text.package").adapter()
+        note = loaded("comments.comment").Comment(str(self.file), 1, ("line 1",), "look", by="Qwen Code", rank=1)
+        self.addCleanup(lambda: adapter.comments.delete(list(adapter.comments.comments)))
+        at_once(adapter.tools.point_out, self.window.id(), note)
+        yield from self.since("main")
+        yield self.has("¶ Qwen Code points out")
+        self.go_to("¶ Qwen Code points out")
+        self.press("x")
+        self.assertEqual(adapter.comments.notes(self.window), [])
 
     def test_it_goes_on_with_its_commit_after_a_reload_and_ends_with_its_tab(self) -> Steps:
         yield from self.branched()

@@ -77,6 +77,16 @@ class TestUnderWay(ReviewCase):
         yield lambda: (going := listings.of(self.window).rows[0].going) and not going.changes
         del turns[7, "turn"]
 
+    def test_everything_is_kept_by_the_first_line_after_what_is_under_way(self) -> Steps:
+        """It was refused for the file that had just been decided in."""
+        yield from self.four()
+        self.press("u")
+        self.go_to("—")
+        self.press("k")
+        yield from self.waits(0)
+        self.assertEqual(self.left(), ["agent 20", "agent 30", "agent 40"])
+        self.assertEqual(self.screen.messages, [])
+
     def test_one_take_back_takes_a_whole_turn_back_of_which_a_file_was_under_way(self) -> Steps:
         """That file was a decision of its own."""
         (self.folder / "b.py").write_text(OLD)

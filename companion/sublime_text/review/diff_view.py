@@ -16,6 +16,7 @@ from ..windows import (
     GroupContents,
     focus_view,
     is_visible,
+    put_caret,
     real_path,
     select,
     show_in_group,
@@ -288,6 +289,10 @@ class DiffView:
             self.marked.go_to_end(step)
         else:
             self._arrival = step
+
+    def go_to_line(self, line: int) -> None:
+        """Put the caret into a line of the proposal, from 1."""
+        put_caret(self.proposal, self.proposal.text_point(line - 1, 0))
 
     @property
     def is_arriving(self) -> bool:

@@ -19,7 +19,7 @@ from ..comments.comment_commands import go_to
 from ..comments.views import CommentTarget
 from ..panels import PanelItem, choose, say, show_turn
 from ..places import if_openable
-from ..windows import is_code, is_visible, put_caret
+from ..windows import is_code, is_visible
 
 if TYPE_CHECKING:
     from ...changes.decisions import Point, Preview
@@ -636,11 +636,7 @@ class QwenCompanionReviewDecideCommand(_ReviewCommand):
         if what in ("keep", "undo"):
             tab.decide(what, is_file=file)
             return
-        block, _ = tab.here()
-        if block.file and block.file.key.back_end == "proposal":
-            tab.answer(block.file.key, what)
-        else:
-            say(self.view.window(), "Go to a proposal to answer it.")
+        tab.answer_here(what)
 
 
 class QwenCompanionDecideTurnCommand(_ReviewCommand):
@@ -705,7 +701,7 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
             case "comment":
                 self._comment(adapter, window, tab)
             case "dismiss":
-                self._dismiss(adapter, window, tab.here()[0])
+                self._dismiss(adapter, window, tab)
             case "fold" | "fold_all":
                 tab.fold(is_all=what == "fold_all")
             case "filter":
@@ -727,7 +723,7 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
         if diff:
             adapter.diffs.show(diff)
             if number:
-                put_caret(diff.proposal, diff.proposal.text_point(number - 1, 0))
+                diff.actions.add(partial(diff.go_to_line, number))
             if beside:
                 diff.toggle_layout()
         elif row and row.kind in ("deleted", "link"):
@@ -768,9 +764,9 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
             return
         adapter.comments.write_at(window, target, number, (body.line(line - 1),))
 
-    def _dismiss(self, adapter: Adapter, window: sublime.Window, block: Block) -> None:
-        said = adapter.review.feed(window).comment_of(block)
-        if said and said.by:
+    def _dismiss(self, adapter: Adapter, window: sublime.Window, tab: ReviewTab) -> None:
+        block, _ = tab.here()
+        if (said := tab.feed.comment_of(block)) and said.by:
             adapter.comments.delete([said])
         else:
             say(window, "Put the caret on what an agent points out to dismiss it.")

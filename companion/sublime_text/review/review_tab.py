@@ -679,12 +679,8 @@ class ReviewTab:
     def _decide_group(self, block: Block, what: Decision) -> None:
         if block.key != "title" or self.feed.kind != "review":
             self.decide_turn(what)
-        elif self.wanted.split() or not self.feed.rows:
-            self._decide_turns(self.feed.turns or (), what)
         else:
-            command = "keep_all_changes" if what == "keep" else "undo_all_changes"
-            if window := self.view.window():
-                window.run_command(f"qwen_companion_{command}")
+            self._decide_turns(self.feed.turns or (), what)
 
     def decide_turn(self, what: Decision) -> None:
         """Keep or undo all written changes under the heading of the turn in which the caret is."""
@@ -763,6 +759,16 @@ class ReviewTab:
         self._say(IN_PIECES)
         return []
 
+    def answer_here(self, what: str) -> None:
+        """Accept or reject the proposal at the caret."""
+        block, _ = self.here()
+        if self._is_across:
+            self._say(ACROSS)
+        elif block.file and block.file.key.back_end == "proposal":
+            self.answer(block.file.key, what)
+        else:
+            self._say("Go to a proposal to answer it.")
+
     def answer(self, key: FileKey, what: str) -> None:
         """Accept or reject a proposal."""
         diff = self.feed.proposals.get(key)
@@ -770,9 +776,7 @@ class ReviewTab:
             self._say(ANSWERED.format("This proposal"))
             return
         # The second of waiting is for what has come by itself: the person has gone to it here.
-        if self._is_across:
-            self._say(ACROSS)
-        elif self._has_just_come:
+        if self._has_just_come:
             self._say(JUST_APPEARED.format(flat(diff.review.name, LONGEST_NAME)))
         elif what == "reject":
             self._diffs.answers.reject(diff)
