@@ -394,27 +394,12 @@ class HeldFolder:
         self._descriptor = descriptor
 
     @contextlib.contextmanager
-    def entry(self, path: str, *, makes_folders: bool = False) -> Generator[FolderEntry]:
-        """Hold the folder of a path. With `makes_folders`, missing ones are made. Raises FileRefusedError."""
+    def entry(self, path: str) -> Generator[FolderEntry]:
+        """Hold the folder of a path. Raises FileRefusedError."""
         full = os.path.join(self.path, path)
         *folders, _ = names = _names(full, path)
-        with _descended(self.path, self._descriptor, folders, full, makes_folders=makes_folders) as descriptor:
+        with _descended(self.path, self._descriptor, folders, full) as descriptor:
             yield FolderEntry(os.path.join(self.path, *names), descriptor)
-
-    def read(self, path: str, limit: int) -> Content:
-        """See `FolderEntry.read`."""
-        with self.entry(path) as entry:
-            return entry.read(limit)
-
-    def look(self, path: str, limit: int) -> os.stat_result:
-        """See `FolderEntry.look`."""
-        with self.entry(path) as entry:
-            return entry.look(limit)
-
-    def found(self, path: str) -> os.stat_result:
-        """See `FolderEntry.found`."""
-        with self.entry(path) as entry:
-            return entry.found()
 
 
 @contextlib.contextmanager

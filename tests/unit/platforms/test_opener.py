@@ -142,9 +142,9 @@ def test_no_link_below_the_folder_is_followed_unless_the_caller_says_so(root: Pa
 def test_the_folder_itself_may_be_reached_through_links(root: Path, tmp_path: Path, system: None):
     (tmp_path / "opened").symlink_to("root")
     assert read("sub/a", LIMIT, below=str(tmp_path / "opened")).data == b"text"
-    with held(str(tmp_path / "opened")) as folder:
-        assert (folder.path, folder.read("sub/a", LIMIT).data) == (str(root), b"text")
-        assert folder.look("sub/a", LIMIT).st_size == folder.found("sub/a").st_size == 4
+    with held(str(tmp_path / "opened")) as folder, folder.entry("sub/a") as at:
+        assert (folder.path, at.read(LIMIT).data) == (str(root), b"text")
+        assert at.look(LIMIT).st_size == at.found().st_size == 4
 
 
 @pytest.mark.parametrize("path", ["../secret", "sub/../../secret", "", ".", "..", "sub/", "sub/a/", "a\0b", "\ud800"])
@@ -246,12 +246,13 @@ def test_a_folder_that_is_swapped_for_a_link_is_not_entered(
         (root / "sub").rename(root / "moved")
         (root / "sub").symlink_to(outside)
         assert at.read(LIMIT).data == b"text"
-        with pytest.raises(LinkedError):
-            folder.read("sub/a", LIMIT)
+        with pytest.raises(LinkedError), folder.entry("sub/a"):
+            pass
     with held(str(root)) as folder:
         root.rename(tmp_path / "moved")
         root.symlink_to(outside)
-        assert folder.read("moved/a", LIMIT).data == b"text"
+        with folder.entry("moved/a") as at:
+            assert at.read(LIMIT).data == b"text"
 
 
 def test_without_descriptors_a_folder_that_is_swapped_is_noticed(
