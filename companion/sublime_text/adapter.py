@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
@@ -119,7 +119,7 @@ class Adapter:
             self.bridge,
             self.focus,
             self.following,
-            lambda call: self._post(lambda companion: call(companion.reviews)),
+            lambda call: self.thread.post(lambda companion: call(companion.reviews)),
             self.settings.of,
             accepted=self._accepted,
             changed=self._review_changed,
@@ -131,7 +131,7 @@ class Adapter:
             self.bridge,
             self.focus,
             self.messenger,
-            lambda call: self._post(lambda companion: call(companion.chats)),
+            lambda call: self.thread.post(lambda companion: call(companion.chats)),
             self.on_another_thread,
             self.consent,
             is_on=lambda: self.settings.value("chat_enabled"),
@@ -154,10 +154,6 @@ class Adapter:
             self._offer_comments,
             self._comments_went,
         )
-
-    def _post(self, call: Callable[[Companion], object], replaces: Hashable = None) -> None:
-        """Call something on the companion thread, as `CompanionThread.post`, which is made last."""
-        self.thread.post(call, replaces)
 
     @property
     def is_starting(self) -> bool:
@@ -182,7 +178,7 @@ class Adapter:
     def _configure(self) -> None:
         """Apply the settings."""
         settings, windows, daemon = self.settings.read(), self.settings.by_window(), self.settings.daemon()
-        self._post(lambda companion: companion.configure(settings, windows, daemon), "configure")
+        self.thread.post(lambda companion: companion.configure(settings, windows, daemon), "configure")
         self.status_bar.draw()
         self.problems.is_wanted = self.settings.value("agents_use_editor")
         problems = set(map(str, self.settings.problems))
@@ -212,7 +208,7 @@ class Adapter:
             result = question(companion)
             self.bridge.post(lambda: answer(result))
 
-        self._post(put)
+        self.thread.post(put)
 
     def ask_later(
         self,
@@ -245,7 +241,7 @@ class Adapter:
             self._questions.add(task)
             task.add_done_callback(self._questions.discard)
 
-        self._post(begin)
+        self.thread.post(begin)
 
     def on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
         """Call something that may take a while, and then `done` with its result on the UI thread.
@@ -316,7 +312,7 @@ class Adapter:
         """What is changed from now on is new to the person."""
         words = " ".join(" ".join(comment.words for comment in comments).split())[:MAX_WORDS]
         for window in {WindowId(window.id()) for comment in comments for window in self.comments.windows_of(comment)}:
-            self._post(lambda companion, number=window: companion.changes.checkpoint(number, words, agent))
+            self.thread.post(lambda companion, number=window: companion.changes.checkpoint(number, words, agent))
 
     def _offer_comments(self, window: sublime.Window, comments: Sequence[Comment]) -> None:
         many = f"{len(comments)} comments" if len(comments) > 1 else "comment"

@@ -1,14 +1,14 @@
 """Calls between the companion thread and the UI thread.
 
 The companion calls the objects on the screen themselves, through the protocols of its rooms, which say what each method
-does. `posted` and `asked` bring such a call to the UI thread. The parts on the screen call the companion, and what may
-block, by `Post`, `AskLater` and `OffThread`, which the adapter has.
+does. `posted` and `asked` bring such a call to the UI thread. `AskLater` and `OffThread` are what the adapter gives to
+parts that ask the companion something, or call what may block.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine
 from functools import partial, wraps
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -107,14 +107,6 @@ def asked(
         return ask
 
     return decorate
-
-
-class Post(Protocol):
-    """Calls something on the companion thread, as `CompanionThread.post`."""
-
-    def __call__(self, call: Callable[[Companion], object], replaces: Hashable = None) -> None:
-        """Call it; until the companion has started, only the last of the calls that `replaces` names alike is kept."""
-        ...
 
 
 class AskLater(Protocol):
