@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..clis.families import CliFamily
 from ..exclusion import Sharing
@@ -14,7 +14,6 @@ from ..settings import Review
 if TYPE_CHECKING:
     from ..clis.processes import RunningCli
     from ..provenance.transcripts import StrangeTranscript
-    from .remote import Remote
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +90,15 @@ class Rival:
     is_newer: bool
     family: CliFamily
     """The CLIs that read it."""
+
+
+class Remote(NamedTuple):
+    """A running program behind which a CLI may be that cannot see this editor's files."""
+
+    pid: int
+    program: str
+    where: str
+    """A phrase such as "over SSH on buildbox"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,17 @@ from ..json_text import read_own, setting
 from ..platforms import programs
 from ..platforms.files import is_mine
 from ..server.endpoint import Endpoint
-from .facts import Cli, DiscoveryFile, PublishedFolder, Rival
+from .facts import Cli, DiscoveryFile, PublishedFolder, Remote, Rival
 from .findings import is_inside
-from .remote import Remote, leads_to
 
 ROOM = 1024 * 1024
 """Free bytes of a disk with less than which there is no room."""
 LIBRARIES = ("mcp", "mcp-types", "pydantic", "pydantic-core", "starlette", "uvicorn", "anyio", "h11", "psutil")
 """The libraries whose versions may explain a problem."""
+_SSH_WITH_VALUE = set("BbcDEeFIiJLlmOopQRSWw")
+"""Options of ssh that have a value."""
+_CONTAINERS = {"docker", "podman", "nerdctl", "kubectl"}
+_INSIDE = {"exec", "run", "attach"}
 
 
 def library_versions() -> tuple[tuple[str, str], ...]:
@@ -206,3 +209,42 @@ def _version(name: str) -> str:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return "missing"
+
+
+def leads_to(command: Sequence[str]) -> str | None:
+    """Where a command line leads a person to: a phrase, None if it opens no shell elsewhere.
+
+    Commands such as git's own use of ssh, which run a program there, do not count.
+    """
+    if not command:
+        return None
+    program = command[0].replace("\\", "/").rpartition("/")[2].lower().removesuffix(".exe")
+    words = list(command[1:])
+    if program in {"ssh", "mosh-client", "mosh", "autossh"}:
+        host = _host(words)
+        return f"over SSH on {host}" if host else None
+    if program in _CONTAINERS and any(word in _INSIDE for word in words) and any(map(_is_interactive, words)):
+        return "in a container"
+    if program == "wsl":
+        return "in WSL"
+    if program in {"distrobox", "toolbox", "devcontainer"} and any(word in {"enter", *_INSIDE} for word in words):
+        return "in a container"
+    return None
+
+
+def _host(words: Sequence[str]) -> str | None:
+    rest = iter(words)
+    forced = False
+    for word in rest:
+        if not word.startswith("-"):
+            return word.rpartition("@")[2] if forced or next(rest, None) is None else None
+        if "N" in word[1:] or "W" in word[1:2]:
+            return None  # a tunnel alone
+        forced = forced or "t" in word[1:]
+        if len(word) == 2 and word[1] in _SSH_WITH_VALUE:
+            next(rest, None)
+    return None
+
+
+def _is_interactive(word: str) -> bool:
+    return word in {"--interactive", "--tty"} or (word.startswith("-") and word[1:2] != "-" and "i" in word[1:])

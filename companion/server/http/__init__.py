@@ -3,5 +3,5 @@
 It may import the rest of `server`, but `window`. Start with `app`: it finds the session of each request that `access`
 lets in. The SDK answers a request unless `calls` does: see `app.FAST`.
 `connections` has the clients, `acceptor` accepts them, `bodies` counts what they send, and `resumed` translates the ids
-from before a reload; for that, `inside` makes requests as a client would.
+from before a reload.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import json
 import logging
 import time
 from collections.abc import Callable, Collection
@@ -16,7 +17,7 @@ from pydantic_core import to_json
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, Response
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ... import json_text
 from ...clis.families import FAMILIES, Door
@@ -26,7 +27,7 @@ from .. import sessions as sessions_module
 from ..endpoint import Endpoint
 from ..sessions import CliSessions, InFlight, Session, Stream, StreamWire
 from ..tools import AFTER, TOOLS
-from . import calls, inside
+from . import calls
 from .access import MODEL, Entrance, not_found, unsupported
 from .bodies import MAX_BODY, Bodies, counted_body
 from .connections import CLOSE, Connection
@@ -175,7 +176,7 @@ class App:
         self._resumed.forget(session.identifier)
         await _answered(session)
         self._endpoint.state.calls.pop(session.known_as, None)
-        await inside.ask(self.manager.handle_request, "DELETE", {"mcp-session-id": session.identifier})
+        await _ask(self.manager.handle_request, "DELETE", {"mcp-session-id": session.identifier})
 
     def _last(self, send: Send) -> Send:
         """`send`, which closes the connection after the answer if the next instance has the sessions already."""
@@ -196,10 +197,10 @@ class App:
         identifier = None
         client = {"name": "resumed", "version": "0"}
         initialize = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
-        answer = await inside.ask(serve, "POST", {}, {"id": 0, "method": "initialize", "params": initialize})
+        answer = await _ask(serve, "POST", {}, {"id": 0, "method": "initialize", "params": initialize})
         identifier = answer["mcp-session-id"]
         headers = {"mcp-session-id": identifier, "mcp-protocol-version": version}
-        await inside.ask(serve, "POST", headers, {"method": "notifications/initialized"})
+        await _ask(serve, "POST", headers, {"method": "notifications/initialized"})
         if session := self._sessions.find(identifier):
             self._sessions.resumed(session, outward)
             for waiting in self._endpoint.state.outboxes.pop(outward, []):
@@ -376,6 +377,33 @@ class App:
                         await send({"type": "http.response.body", "body": b"", "more_body": False})
             stream.end()
             self._sessions.stream_closed(session, stream)
+
+
+async def _ask(
+    serve: ASGIApp, method: str, headers: dict[str, str], message: dict[str, object] | None = None
+) -> Headers:
+    """Make a request inside this process, as a client would; returns the headers of the answer.
+
+    Raises RuntimeError at an error.
+    """
+    body = json.dumps({"jsonrpc": "2.0"} | message).encode() if message else b""
+    answer = Headers()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(answered: Message) -> None:
+        nonlocal answer
+        if answered["type"] == "http.response.start":
+            answer = Headers(raw=answered["headers"])
+            if answered["status"] >= 400:
+                raise RuntimeError(f"{method} is answered with {answered['status']}")
+
+    sent = headers | {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    raw = [(name.encode(), value.encode()) for name, value in sent.items()]
+    scope: Scope = {"type": "http", "method": method, "path": "/mcp", "headers": raw, "query_string": b""}
+    await serve(scope, receive, send)
+    return answer
 
 
 async def _answered(session: Session) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from companion.ids import WindowId
 from companion.status import survey
-from companion.status.facts import Facts, PublishedFolder, Served, ShownWindow
+from companion.status.facts import Facts, PublishedFolder, Remote, Served, ShownWindow
 from companion.status.findings import findings
-from companion.status.remote import Remote, leads_to
+from companion.status.survey import leads_to
 
 from ..conftest import until
 
