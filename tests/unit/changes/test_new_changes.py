@@ -126,6 +126,17 @@ def test_what_nobody_was_at_work_for_is_told_nobody(folder: Folder):
     assert folder.undoing.notes(folder.plan("a.py")) == {}
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [(b"\x89\0a\n", b"\x89\0b\n"), (LINES.encode(), LINES.encode("utf-16")), (b"a\n", b"a\r\n\0")]
+)
+def test_no_lines_are_told_of_a_file_that_has_none_to_compare(folder: Folder, before: bytes, after: bytes):
+    folder.write("a.py", before)
+    folder.round.begin()
+    folder.write("a.py", after)
+    folder.scan()
+    assert folder.undoing.notes(folder.plan("a.py")) == {"a.py": ["a.py: the file is as before"]}
+
+
 def test_many_lines_are_a_few_and_a_number():
     lines = limited([str(number) for number in range(MAX_NOTES + 7)])
     assert len(lines) == MAX_NOTES + 1
