@@ -77,10 +77,9 @@ def refusal(root: str) -> str | None:
     real, home = os.path.realpath(root), os.path.realpath(os.path.expanduser("~"))
     if os.path.dirname(real) == real:
         return "What agents write is not reviewed in the root of a disk: open a project's folder instead."
-    if os.path.normcase(home + os.sep).startswith(os.path.normcase(real.rstrip(os.sep) + os.sep)):
+    if is_in(home, [real]):
         return "What agents write is not reviewed in the home folder: open a project's folder instead."
-    own = os.path.realpath(stores())
-    if os.path.normcase(real + os.sep).startswith(os.path.normcase(own + os.sep)):
+    if is_in(real, [os.path.realpath(stores())]):
         return "What agents write is not reviewed in the folder of the snapshots."
     return None
 
