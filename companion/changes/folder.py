@@ -190,7 +190,7 @@ class Folder:
         found = self._parts.round.take() if self._parts and not self._is_closed else []
         try:
             for seen in found:
-                if self._by_quiet and time.monotonic() - self._changed_at > QUIET:
+                if seen.changed and self._by_quiet and time.monotonic() - self._changed_at > QUIET:
                     self.checkpoints.add(self._by_quiet, "", seen=seen)
                 self._changed_at = time.monotonic()
             if found:

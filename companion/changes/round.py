@@ -262,7 +262,7 @@ class Round:
             tuple(changed), moved_by, tuple(by_git), before, state.now, base, at_scan, state.began, known_before
         )
         self._held.add(seen)
-        if changed:
+        if changed or by_person:
             self._found.append(seen)
         self.renaming = "" if by_person else self.renaming
         with contextlib.suppress(OSError):  # the next scan tries it again

@@ -155,6 +155,21 @@ async def test_a_link_that_the_person_renames_or_deletes_is_theirs_and_not_what_
     await work.until(lambda: set(work.rows) == {"new.py"})
 
 
+async def test_what_waits_in_a_file_that_the_person_renames_is_listed_there_at_once(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    """It was listed by its old name until nobody waited for a name any more, and could not be kept or undone."""
+    monkeypatch.setattr(rounds, "NAMING", 3600.0)
+    await work.begun(CLI)
+    path = work.path / "a.py"
+    path.write_text(f"{path.read_text()}agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    work.rounds.handled([str(path)], is_renamed=True)
+    await work.rounds.roots.events_noted()
+    path.rename(work.path / "b.py")
+    await work.until(lambda: set(work.rows) == {"b.py"})
+
+
 @pytest.mark.parametrize("how", ["escape", "time", "another", "used"])
 async def test_once_the_person_types_no_name_any_more_a_file_that_is_renamed_is_the_agents(
     work: Work, monkeypatch: pytest.MonkeyPatch, how: str
