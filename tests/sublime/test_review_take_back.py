@@ -38,6 +38,17 @@ class TestTakeBack(ReloadCase, ChangesCase):
         yield from self.nothing_is_left()
         self.assertEqual(text_of(self.proposal), PROPOSAL)
 
+    def test_two_that_are_asked_for_at_once_take_two_reverts_back(self) -> Steps:
+        """Each waited for the other one behind the same revert."""
+        for row in (ROWS[0], ROWS[1]):
+            self.put_caret(row)
+            self.command("undo_change")
+        self.take_back()
+        self.take_back()
+        yield from self.becomes(PROPOSAL)
+        yield lambda: self.rows() == ROWS
+        yield from self.nothing_is_left()
+
     def test_all_that_a_selection_has_reverted_comes_back_with_the_edits_in_it(self) -> Steps:
         self.put_caret(ROWS[1])
         self.proposal.run_command("insert", {"characters": "mine"})

@@ -98,13 +98,17 @@ class ChangeActions:
             make_edits(proposal, edits, moves_carets=list(proposal.sel()) == self._carets)
             self._done = action, proposal.change_count(), list(proposal.sel())
             self._tell(lambda reviews: reviews.texts.edited(self._diff.review.number))
-        else:  # an acceptance that comes after it was meant for another text
-            self._queue = deque(each for each in self._queue if not each[1])
+        else:
+            self._forget_acceptance()
             if edits:
                 say(self._diff.window, OVERTAKEN)
         self._waiting = None
         self._diff.proposal.erase_regions(TARGETS)
         self.run()
+
+    def _forget_acceptance(self) -> None:
+        """A command has not done what it was for: an acceptance that comes after it was meant for another text."""
+        self._queue = deque(each for each in self._queue if not each[1])
 
     def _undo_or_redo(self) -> Action:
         """What the key does: the opposite of what it has just done here, where two changes may be close together."""
@@ -133,7 +137,7 @@ class ChangeActions:
 
     def _begin(self, target: Callable[[], Target]) -> None:
         if not self._diff.is_exact:  # the very text is accepted, and not that of the view
-            self._queue.clear()
+            self._forget_acceptance()
             say(self._diff.window, NOT_EXACT)
             return
         self._waiting = target

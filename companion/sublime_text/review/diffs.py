@@ -6,6 +6,7 @@ import logging
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import sublime
@@ -187,14 +188,14 @@ class Diffs:
         return True
 
     def after_commands(self, window: sublime.Window, then: Callable[[], object]) -> None:
-        """Run something as soon as the commands on the changes of a window's diffs are done."""
-        actions = [diff.actions for diff in self.in_window(window) if not diff.attention.is_answered]
+        """Run something as soon as the commands that were given on the changes of a window's diffs are done."""
         if self.awaited:
             self.awaited.later(lambda: self.after_commands(window, then))
-        elif busy := next((each for each in actions if each.is_busy), None):
-            busy.add(lambda: self.after_commands(window, then))
-        else:
-            then()
+            return
+        for diff in self.in_window(window):
+            if diff.actions.is_busy and not diff.attention.is_answered:
+                then = partial(diff.actions.add, then)
+        then()
 
     @posted
     def dismiss_review(self, review: Review) -> None:
