@@ -233,6 +233,10 @@ MOST_SHOWN = 200
 """Turns that a chat's text has, unless the person scrolls up to further ones."""
 LEAST_SHOWN = 180
 """Turns that stay when there are more than that."""
+MOST_LOGGED = 200
+"""Turns of a window of which it is remembered which of their calls are in the log."""
+_OVER = {"lost", "ended"}
+"""The states of a connection that only a person ends."""
 
 
 class Chat:
@@ -247,6 +251,7 @@ class Chat:
         self._is_open = False
         self._tasks: set[asyncio.Task[object]] = set()
         self._reading: asyncio.Task[object] | None = None
+        self._seeing_out: asyncio.Task[object] | None = None
         self._agent_name = ""
         self._inherited = Inherited()
         self._turn_watch = TurnWatch(chat_id, place.id, place.turns)
@@ -290,7 +295,7 @@ class Chat:
         `agent` is the agent to start, which the person has allowed; None for the daemon. `chosen` is what the editor
         has kept of `connection.chosen`.
         """
-        self._end_turn()  # it belongs to the folder and the agent until now
+        self.end_turn()  # it belongs to the folder and the agent until now
         is_same = _name(agent) == self._agent_name
         self.connector.agent, self._agent_name = agent, _name(agent)
         if is_same and (not self.connector.folder or folder == self.connector.folder):
@@ -312,7 +317,7 @@ class Chat:
         """Show a session; without one, begin a new conversation. `chosen` is what the person has chosen for it."""
         unsent = self._end(with_queue=self.connector.agent is not None)
         self._give_back_all(unsent, "The conversation has changed before this was sent.")
-        self._end_turn()
+        self.end_turn()
         self._is_open = True
         self.connection.begin(session, chosen or Chosen())
         self.connection.conversation = self._begun()
@@ -338,13 +343,30 @@ class Chat:
             self.begin(session)
 
     def close(self) -> None:
-        """The view is closed."""
+        """The view is closed. The turn of a daemon goes on, and is seen to its end: what it writes is to be listed."""
         self.give_back_unsent()
-        self._end(with_queue=False)
-        if self.connector.agent:  # a daemon's turn goes on, and what it writes is to be listed
-            self._end_turn()
         self.connector.end_inherited()
         self._is_open = False
+        if self.connector.agent is None and self.is_local and self.status.running is not None:
+            self.approvals.dismiss()
+            self.renderer.stop()
+            self._seeing_out = self.background(self._see_out())
+        else:
+            self.leave()
+
+    async def _see_out(self) -> None:
+        """Read on until what runs is over, and what waits for its turn there."""
+        conversation = self.connection.conversation
+        while (self.status.running is not None or self.status.queue) and self.status.connection.state not in _OVER:
+            await conversation.changed.wait()
+            self._watch_turns(conversation.snapshot())
+        self._seeing_out = None
+        self.leave()
+
+    def leave(self) -> None:
+        """Nobody reads what a closed chat has left any more."""
+        self._end(with_queue=False)
+        self.end_turn()
 
     def give_back_unsent(self, *, with_daemon: bool = False) -> None:
         """The chat is about to end: what was not sent goes back to the person, whose tab may have moved.
@@ -497,7 +519,7 @@ class Chat:
             self._settle_held()
         if is_lost and self.connector.agent:
             self.outbox.lost(self.agent)
-        if snapshot.status.connection.state in {"lost", "ended"}:
+        if snapshot.status.connection.state in _OVER:
             self.approvals.dismiss()
         else:
             self.approvals.update(snapshot)
@@ -512,9 +534,9 @@ class Chat:
         for turn in self._turn_watch.seen(snapshot, self.agent, self.outbox.sent_at):
             calls = tuple(calls_of(turn, self.connection.path_there))
             about = self.status.model, self.connection.session, turn.key, self.connector.folder, self._agent_name
-            self.place.reasons.turn_over(self.window, ReportedTurn(self.agent, turn.asked, calls, *about))
+            self.place.turn_over(ReportedTurn(self.agent, turn.asked, calls, *about))
 
-    def _end_turn(self) -> None:
+    def end_turn(self) -> None:
         """Nobody looks at the conversation any more: its turn is over with what was done in it so far."""
         if self.is_local:
             self.connection.conversation.interrupt()
@@ -535,9 +557,9 @@ class Chat:
         """Stop reading, showing and sending. Returns what was not sent; `with_queue` what waits for its turn, too."""
         self.approvals.dismiss()
         self.renderer.stop()
-        if self._reading:
-            self._reading.cancel()
-            self._reading = None
+        for task in filter(None, (self._reading, self._seeing_out)):
+            task.cancel()
+        self._reading = self._seeing_out = None
         return self._take_unsent(with_queue=with_queue)
 
     def _take_unsent(self, *, with_queue: bool) -> list[Returned]:
@@ -607,6 +629,8 @@ class ChatWindow:
         self.turns = registry.turns
         self.reasons = registry.reasons
         self._registry = registry
+        self._logged: dict[tuple[str, str], frozenset[str]] = {}
+        """The calls that were given to the log, by the session and the key of their turn."""
         self.daemons = Daemons(self)
 
     @property
@@ -659,6 +683,15 @@ class ChatWindow:
     def dismiss(self, token: str) -> None:
         """The agent has ended: its token is worth nothing any more."""
         self._registry.windows.dismiss_agent(self.id, token)
+
+    def turn_over(self, turn: ReportedTurn) -> None:
+        """A turn is over, or nobody looks at it any more. It may be seen again, by another chat, too."""
+        key = turn.session, turn.turn
+        logged = self._logged.pop(key, frozenset())
+        self._logged[key] = logged | {call.id for call in turn.calls}
+        for old in list(self._logged)[:-MOST_LOGGED]:
+            del self._logged[old]
+        self.reasons.turn_over(self.id, replace(turn, logged=logged))
 
     def questions_changed(self) -> None:
         """Other questions wait."""

@@ -356,6 +356,8 @@ class Chats:
         self._registry = Registry(screen, reviews, windows, turns, reasons)
         self._ending: set[asyncio.Task[None]] = set()
         """The ends of what has closed."""
+        self._leaving: set[Chat] = set()
+        """The chats whose tabs were closed, until they are done."""
         self.sessions = ChatSessions(self._registry)
         self.history = ChatHistory(self._registry)
         self.changes = ChatChanges(self._registry)
@@ -427,9 +429,20 @@ class Chats:
         """
         if chat := self._registry.chats.pop(chat_id, None):
             chat.close()
-            self._end(chat.finished())
+            self._leaving.add(chat)
+            self._end(self._until_left(chat))
         else:
             self._give_back(chat_id, waiting)
+
+    async def _until_left(self, chat: Chat) -> None:
+        await chat.finished()
+        self._leaving.discard(chat)
+
+    def _leave(self, window: WindowId | None = None) -> None:
+        """Nobody reads any more what closed chats have left, those of a window if one is named."""
+        for chat in self._leaving:
+            if window in (None, chat.window):
+                chat.leave()
 
     def _give_back(self, chat_id: ChatId, waiting: Sequence[Returned]) -> None:
         for draft, may_have_arrived in waiting:
@@ -441,6 +454,8 @@ class Chats:
         for chat in chats:
             chat.approvals.dismiss()
             chat.give_back_unsent(with_daemon=True)
+            chat.end_turn()
+        self._leave(window)
         place = self._registry.shared.pop(window, None)
 
         async def end() -> None:
@@ -576,6 +591,7 @@ class Chats:
         """End everything; with `hand_over` all but the daemons. Returns what the next instance needs, by window."""
         chats = dict(self._registry.chats)
         self._registry.chats.clear()
+        self._leave()
         shared, self._registry.shared = self._registry.shared, {}
         plain = await asyncio.gather(*(chat.stop(hand_over=hand_over) for chat in chats.values()))
         if not hand_over:

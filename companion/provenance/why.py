@@ -130,10 +130,14 @@ class Provenance:
 
     def turn_over(self, window: WindowId, turn: ReportedTurn) -> None:
         """A turn is over."""
-        if turn.calls:
-            self._background(self._log_turn([window], turn))
+        if any(call.id not in turn.logged for call in turn.calls):
+            self._log([window], turn)
 
-    async def _log_turn(self, windows: Sequence[WindowId], turn: ReportedTurn) -> None:
+    def _log(self, windows: Sequence[WindowId], turn: ReportedTurn) -> None:
+        # By the time that it is written, a window may have closed, and has no folders then.
+        self._background(self._log_turn(windows, [self._sharing(window) for window in windows], turn))
+
+    async def _log_turn(self, windows: Sequence[WindowId], sharings: Sequence[Sharing], turn: ReportedTurn) -> None:
         async with self._one:
             texts = None
             try:
@@ -149,7 +153,6 @@ class Provenance:
                         return
                     self._tied.add(turn.place)
                 del self._untied[turn.place]
-            sharings = [self._sharing(window) for window in windows]
             for each in turns:
                 await asyncio.to_thread(log_turn, self.log, sharings, *each)
 
@@ -252,7 +255,7 @@ class Provenance:
                 fresh = {call.id for call in turn.calls} - turn.logged
                 turn.logged |= fresh
                 if fresh:
-                    self._background(self._log_turn(windows, reported))
+                    self._log(windows, reported)
             if turn.state == "running":
                 yield reported.turn
 

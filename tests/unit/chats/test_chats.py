@@ -367,10 +367,24 @@ async def test_a_view_that_is_gone_closes_the_chat(room: Room) -> None:
     stream = await room.opened()
     room.editor.has_chat = False
     stream.say(1, "Nobody reads this")
+    stream.send("turn_complete", 2, "p", promptId="p", stopReason="end_turn")
     await room.asked("POST /session/s/detach")
     room.editor.has_chat = True
     await room.opened()
     assert len(room.daemon.asked("POST /session/s/load")) == 1
+
+
+async def test_a_view_that_comes_back_while_the_last_turn_runs_goes_on_with_it(room: Room) -> None:
+    stream = await room.opened()
+    room.editor.has_chat = False
+    stream.say(1, "Nobody reads this")
+    await until(lambda: room.chats._registry[CHAT]._seeing_out)
+    room.editor.has_chat = True
+    stream = await room.opened()
+    stream.say(1, "Nobody reads this. ")
+    stream.say(2, "This is read.")
+    await until(lambda: "Nobody reads this. This is read." in room.editor.chat_texts.get(1, ""))
+    assert room.chats._registry[CHAT]._seeing_out is None
 
 
 async def test_opening_it_again_draws_it_anew(room: Room) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from typing import Any, cast
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, patch
 
 import pytest
 
@@ -12,8 +14,8 @@ from companion.backends.daemon.errors import UnreachableError
 from companion.chats import connection
 from companion.chats.prompt import Draft
 
-from ..fake_daemon import until
-from .chatting import CHAT, WINDOW, Room
+from ..fake_daemon import Stream, until
+from .chatting import CHAT, WINDOW, NoRounds, Room
 
 
 async def test_an_agent_that_has_died_is_told_and_waits_for_the_person(room: Room) -> None:
@@ -88,3 +90,75 @@ async def test_a_session_in_which_nothing_was_said_is_left_and_one_with_a_prompt
     room.chats.reconnect(CHAT)
     await room.live()
     assert len(room.daemon.asked("POST /session/s/detach")) == left
+
+
+def write(stream: Stream, number: int, call: str) -> None:
+    """The agent has written a file."""
+    diff = {"type": "diff", "path": "a.txt", "oldText": "", "newText": "new\n"}
+    update = {"sessionUpdate": "tool_call", "toolCallId": call, "title": "Write", "kind": "edit", "status": "completed"}
+    stream.send("session_update", number, "p", update=update | {"content": [diff]})
+
+
+@pytest.fixture
+def ended() -> Iterator[list[tuple[Any, ...]]]:
+    """What is told of turns that have ended."""
+    told: list[tuple[Any, ...]] = []
+    with patch.object(NoRounds, "turn_ended", lambda _, *about: told.append(about)):
+        yield told
+
+
+def logged(room: Room) -> list[list[str]]:
+    """The calls that were logged with each turn that has ended."""
+    return [[call.id for call in turn.calls if call.id not in turn.logged] for turn in room.reasons.turns]
+
+
+async def test_a_daemons_turn_whose_tab_was_closed_is_seen_to_its_end(room: Room, ended: list[Any]) -> None:
+    """What it writes is the agent's, and what is to be undone at its end waits for that."""
+    stream = await room.opened()
+    write(stream, 1, "first")
+    await until(lambda: room.render.status.running)
+    room.chats.close(CHAT)
+    write(stream, 2, "then")
+    await asyncio.sleep(0.1)
+    assert (ended, logged(room), room.daemon.asked("POST /session/s/detach")) == ([], [], [])
+    stream.send("turn_complete", 3, "p", promptId="p", stopReason="end_turn")
+    await room.asked("POST /session/s/detach")
+    assert ended == [(WINDOW, CHAT, "p")]
+    assert logged(room) == [["first", "then"]]
+    await until(lambda: not room.chats._leaving)
+
+
+@pytest.mark.parametrize("how", ["its window closes", "the package is loaded anew", "the daemon ends"])
+async def test_a_daemons_turn_whose_tab_was_closed_ends_with_what_it_was_for(
+    room: Room, ended: list[Any], how: str
+) -> None:
+    stream = await room.opened()
+    write(stream, 1, "first")
+    await until(lambda: room.render.status.running)
+    room.chats.close(CHAT)
+    if how == "its window closes":
+        room.chats.window_closed(WINDOW)
+    elif how == "the package is loaded anew":
+        await room.chats.stop(hand_over=True)
+    else:
+        stream.send("session_died", 2, reason="channel_closed")
+        await until(lambda: ended)
+    assert ended == [(WINDOW, CHAT, "p")]
+    assert logged(room) == [["first"]]
+    await until(lambda: not room.chats._leaving)
+
+
+async def test_the_calls_of_a_turn_are_logged_once_though_one_looks_elsewhere_meanwhile(room: Room) -> None:
+    stream = await room.opened()
+    write(stream, 1, "first")
+    await until(lambda: room.render.session)
+    room.chats.begin(CHAT)
+    await room.live()
+    room.chats.sessions.resume(CHAT, "s")
+    stream = await room.live()
+    write(stream, 1, "first")
+    await until(lambda: room.render.status.running)
+    write(stream, 2, "then")
+    stream.send("turn_complete", 3, "p", promptId="p", stopReason="end_turn")
+    await until(lambda: len(room.reasons.turns) == 2)
+    assert logged(room) == [["first"], ["then"]]

@@ -139,7 +139,7 @@ async def test_each_turn_is_noticed_while_the_screen_is_busy(project: Path, tmp_
     assert [words for what, words in told if what == "over"] == ["one", "two"]
 
 
-@pytest.mark.parametrize("closes", ["its tab", "its conversation"])
+@pytest.mark.parametrize("closes", ["its tab", "its window", "its conversation"])
 async def test_a_turn_ends_with_its_chat_and_what_it_has_done_is_told(
     project: Path, tmp_path: Path, closes: str
 ) -> None:
@@ -163,6 +163,8 @@ def session_prompt(params):
             await room.shows("working")
             if closes == "its tab":
                 room.chats.close(CHAT)
+            elif closes == "its window":
+                room.chats.window_closed(WINDOW)
             else:
                 room.chats.begin(CHAT)
             turn = began.call_args.args[3]

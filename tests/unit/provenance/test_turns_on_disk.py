@@ -66,6 +66,25 @@ async def test_a_turn_leads_from_its_end_to_the_answer_with_what_the_looks_have_
         assert await reasons.why(WINDOW, str(path), text, list(range(40)), is_saved=True) == []
 
 
+async def test_a_turn_of_a_window_that_closes_is_logged_for_the_folders_that_it_had(work: Work) -> None:
+    async with work:
+        folders = {WINDOW: tuple(work.folders)}
+        reasons = Provenance(
+            work.rounds,
+            lambda window: Sharing(folders=folders.get(window, ())),
+            work.background,
+            work.editor,
+            print,
+            str(work.stores),
+        )
+        path = work.path / "a.py"
+        path.write_text(f"{LINES}the agent writes a line\n")
+        reasons.turn_over(WINDOW, told_turn(path, ("it was another one\n", "the agent writes a line\n")))
+        del folders[WINDOW]
+        logged = await until(lambda: reasons.log.every(work.folders[0]))
+        assert [call.reason for turn in logged for call in turn.calls] == ["said 0"]
+
+
 @pytest.mark.parametrize("is_told", [True, False])
 async def test_what_was_written_for_a_prompt_is_not_under_the_next_one_however_soon_that_comes(
     work: Work, tmp_path: Path, is_told: bool
