@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
@@ -197,8 +197,8 @@ class Rounds:
                 found = [*(found or []), *paths]
         return found
 
-    async def restore_turn(self, window: WindowId, turn: str) -> tuple[list[str], list[str]]:
-        """Write the files as they were before a turn, with what the person has saved since.
+    async def restore_turn(self, window: WindowId, turn: str, files: Collection[str]) -> tuple[list[str], list[str]]:
+        """Write files as they were before a turn, with what the person has saved since: those that `turn_files` told.
 
         Returns the files that were written, and a sentence for each file or folder that was left alone.
         """
@@ -207,12 +207,22 @@ class Rounds:
         sees = self.roots.sees(window)
 
         async def restore(folder: Folder) -> None:
+            sees_below = folder.below(sees)
             async with folder.deciding(window):
                 try:
                     await folder.call(folder.scan)
                     if not (point := await folder.call(folder.checkpoints.begin_of, turn)):
                         return
-                    outcome = await folder.restore(window, point.number, folder.below(sees))
+                    later = [
+                        each
+                        for each in await folder.call(folder.checkpoints.back_to, point)
+                        if folder.full_path(each.path) not in files
+                    ]
+                    left.extend(sentence(f"{each.path} has changed since") for each in later if sees_below(each.path))
+                    kept = {path for each in later for path in each.paths}
+                    outcome = await folder.restore(
+                        window, point.number, lambda path: path not in kept and sees_below(path)
+                    )
                 except OSError as error:  # what was written in another folder is told all the same
                     left.append(sentence(error))
                     return

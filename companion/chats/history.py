@@ -49,8 +49,8 @@ class RewindTarget:
     inserted: int = 0
     """Lines that were added since then."""
     deleted: int = 0
-    is_written: bool = False
-    """Whether a checkpoint of the files is what they are undone from."""
+    paths: tuple[str, ...] | None = None
+    """The absolute paths of what is undone by a checkpoint of the files; None if there is none."""
     rewinds: bool = True
     """Whether the agent can forget what was said since then. Otherwise only the files go back."""
 
@@ -145,7 +145,7 @@ class ChatHistory:
             if files is not None and (target or not rewinds):
                 target = target or RewindTarget("", turn.key, _written(turn, folder), rewinds=False)
                 names = tuple(relative(path, folder) for path in files)
-                target = replace(target, files=names, count=len(names), is_written=True)
+                target = replace(target, files=names, count=len(names), paths=tuple(files))
             if target:
                 found.append(target)
         return found
@@ -162,13 +162,13 @@ class ChatHistory:
         draft = chat.outbox.draft_of(to.turn, to.text)
         rewinding = Rewinding((), ())
         if to.rewinds:
-            by_agent = undo_files and not to.is_written
+            by_agent = undo_files and to.paths is None
             rewinding = await _once_idle(chat, lambda: client.rewind(session, to.point, undo_files=by_agent))
         check_idle(chat)
         left: list[str] = []
-        if undo_files and to.is_written:
+        if undo_files and to.paths is not None:
             try:
-                changed, left = await self._registry.turns.restore_turn(chat.window, to.turn)
+                changed, left = await self._registry.turns.restore_turn(chat.window, to.turn, to.paths)
                 rewinding = Rewinding(tuple(changed), ())
             except OSError as error:  # the conversation may have gone back already, and the prompt comes back as well
                 left = [sentence(error)]

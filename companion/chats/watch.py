@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from itertools import takewhile
 from typing import Protocol
 
@@ -66,8 +66,8 @@ class WrittenTurns(TurnListener, UndoneChanges, Protocol):
         """The files that going back to before a turn would write; None if nobody has looked."""
         ...
 
-    async def restore_turn(self, window: WindowId, turn: str) -> tuple[list[str], list[str]]:
-        """Write the files as they were before a turn, with what the person has saved since.
+    async def restore_turn(self, window: WindowId, turn: str, files: Collection[str]) -> tuple[list[str], list[str]]:
+        """Write files as they were before a turn, with what the person has saved since: those that `turn_files` told.
 
         Returns the files that were written, and a sentence for each that was left alone.
         """

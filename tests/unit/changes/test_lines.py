@@ -292,7 +292,7 @@ async def test_nothing_is_undone_if_the_question_about_lines_of_both_is_closed(w
     folder = await work.in_turn()
     path = await of_both(work)
     closed = "Nothing was written: the question was closed without an answer."
-    assert await work.rounds.restore_turn(WINDOW, "turn-1") == ([], [closed])
+    assert await work.rounds.restore_turn(WINDOW, "turn-1", [str(path)]) == ([], [closed])
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
     await work.until(lambda: not work.rounds.roots.is_in_turn(folder))
     row = work.rows["a.py"]
@@ -505,7 +505,7 @@ async def test_it_is_asked_once_before_an_undo_of_a_turn_takes_lines_of_both(wor
     work.editor.says_yes = says_yes
     await work.in_turn()
     path = await of_both(work)
-    await work.rounds.restore_turn(WINDOW, "turn-1")
+    await work.rounds.restore_turn(WINDOW, "turn-1", [str(path)])
     assert len(work.editor.confirmed) == 1
     assert "agent and me" in work.editor.confirmed[0]
     left = "line 3\nagent and me\n" if says_yes else "line 3\n"

@@ -179,6 +179,22 @@ async def test_the_changes_of_a_turn_are_those_of_the_disk_before_any_look_has_f
     assert await work.rounds.turn_files(WINDOW, "turn-1") == [path, str(work.path / "new.txt")]
 
 
+async def test_only_what_was_listed_goes_back_to_before_a_turn(work: Work):
+    """The person has seen a list and said yes to it; more may have been written by then, or a listed file moved."""
+    await work.in_turn()
+    (work.path / "a.py").rename(work.path / "moved.py")
+    (work.path / "new.txt").write_text("new\n")
+    files = await work.rounds.turn_files(WINDOW, "turn-1")
+    assert files
+    (work.path / "later.txt").write_text("later\n")
+    (work.path / "new.txt").write_text("newer\n")
+    written, left = await work.rounds.restore_turn(WINDOW, "turn-1", files)
+    assert (set(files) <= set(written), left) == (True, ["later.txt has changed since."])
+    assert (work.path / "a.py").read_text() == LINES
+    assert sorted(each.name for each in work.path.iterdir() if each.is_file()) == ["a.py", "later.txt"]
+    await work.until(lambda: set(work.rows) == {"later.txt"})
+
+
 async def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_saves(work: Work):
     await work.in_turn()
     (work.path / "a.py").write_text(LINES.replace("line 3\n", "agent\n"))
@@ -191,10 +207,10 @@ async def test_the_files_of_a_chat_go_back_to_before_a_turn_with_the_persons_sav
     work.rounds.saved(str(work.path / "a.py"), SavedText(since=began))
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
     await work.until(lambda: work.turns)
-    files = await work.rounds.turn_files(WINDOW, "turn-1")
-    assert files == [str(work.path / "a.py"), str(work.path / "new.txt")]
+    files = [str(work.path / "a.py"), str(work.path / "new.txt")]
+    assert await work.rounds.turn_files(WINDOW, "turn-1") == files
     assert await work.rounds.turn_files(WINDOW, "another") is None
-    assert await work.rounds.restore_turn(WINDOW, "turn-1") == (files, [])
+    assert await work.rounds.restore_turn(WINDOW, "turn-1", files) == (files, [])
     assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "mine\n")
     assert not (work.path / "new.txt").exists()
     await work.until(lambda: not work.rows)
@@ -424,7 +440,9 @@ async def test_a_turn_that_goes_on_over_a_reload_has_begun_before_it(work: Work)
         await later.until(lambda: later.turns)
         assert later.turns == [(CHAT, "turn-1", 2)]
         assert [each.turn for each in folder.round.state.checkpoints] == ["turn-1"]
-        await later.rounds.restore_turn(WINDOW, "turn-1")
+        files = await later.rounds.turn_files(WINDOW, "turn-1")
+        assert files
+        await later.rounds.restore_turn(WINDOW, "turn-1", files)
         assert path.read_text() == LINES
 
 

@@ -142,7 +142,7 @@ async def test_what_a_turn_has_written_is_known_however_soon_that_is_asked(
     if is_over:
         path.write_text("later\n")
         assert await work.rounds.turn_texts(WINDOW, "turn-1") == texts
-    assert await work.rounds.restore_turn(WINDOW, "turn-1") == ([str(path)], [])
+    assert await work.rounds.restore_turn(WINDOW, "turn-1", files or ()) == ([str(path)], [])
     assert path.read_text() == LINES
 
 

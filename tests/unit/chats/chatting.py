@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ class NoRounds:
     async def turn_files(self, window: WindowId, turn: str) -> None:
         """Nobody has looked."""
 
-    async def restore_turn(self, window: WindowId, turn: str) -> tuple[list[str], list[str]]:
+    async def restore_turn(self, window: WindowId, turn: str, files: Collection[str]) -> tuple[list[str], list[str]]:
         return [], []
 
     async def undone_since(self, window: int) -> list[str]:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -434,7 +434,8 @@ class Written:
     async def notes_sent(self, window: int, lines: Sequence[str]) -> None:
         pass
 
-    async def restore_turn(self, window: int, turn: str) -> tuple[list[str], list[str]]:
+    async def restore_turn(self, window: int, turn: str, files: Collection[str]) -> tuple[list[str], list[str]]:
+        assert files == ("/p/a.py",)
         self.restored.append(turn)
         return ["/p/a.py"], ["b.py has your edits in the same lines."]
 
