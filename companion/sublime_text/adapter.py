@@ -20,10 +20,10 @@ from .bridge import UiBridge
 from .chat.chats import ChatViews
 from .chat.consent import Consent
 from .chat.context import context_of
-from .chat.files import EditorFiles
 from .comments.panel import CommentPanel
 from .comments.sending import send_after_answer
 from .editor_events import EditorEvents, WindowStates, windows_to_serve
+from .editor_files import EditorFiles
 from .follow import Following
 from .libraries import Libraries
 from .messenger import EditorQuestions, Messenger, notify

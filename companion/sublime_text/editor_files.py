@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import sublime
 
-from ...review.disk import Encodings, Stamp, stamp
-from ...review.review_screen import UnsavedTextError
-from .. import buffers
-from ..bridge import UiBridge, asked
-from ..windows import OWN_SAVES, encodings_of, open_files, views_of_file
+from ..review.disk import Encodings, Stamp, stamp
+from ..review.review_screen import UnsavedTextError
+from . import buffers
+from .bridge import UiBridge, asked
+from .windows import OWN_SAVES, encodings_of, open_files, views_of_file
 
 
 class EditorFiles:
