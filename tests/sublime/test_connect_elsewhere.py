@@ -96,6 +96,35 @@ class TestConnectElsewhere(CompanionCase):
         yield lambda: why in self.shown()
         said = [text for text in self.screen.messages if "Nothing has reached this window yet" in text]
         self.assertEqual(len(said), 1)
+        panel = self.window.find_output_panel(PANEL)
+        assert panel
+        panel.sel().clear()
+        panel.sel().add(sublime.Region(3, 9))  # the person is about to copy it
+        yield 300
+        self.assertEqual(list(panel.sel()), [sublime.Region(3, 9)])
+
+    def test_a_folder_that_is_added_meanwhile_is_not_among_those_that_are_named(self) -> Steps:
+        self.connect_elsewhere(place="container")
+        (self.folder / "more").mkdir()
+        folders = [{"path": str(self.folder)}, {"path": str(self.folder / "more")}]
+        self.window.set_project_data({"folders": folders})
+        yield lambda: len(self.window.folders()) == 2
+        self.asked.pop()[2]("/srv/app")
+        yield lambda: "Waiting" in self.shown()
+        self.assertNotIn("more", self.shown())
+
+    def test_the_lines_of_the_last_time_stay_on_the_screen(self) -> Steps:
+        self.set_limit("sublime_text.terminal.elsewhere", "PATIENCE", 2)
+        folders = {str(self.folder): "/srv/app"}
+        self.connect_elsewhere(place="ssh", host="me@wrong", folders=folders)
+        yield lambda: "me@wrong" in self.shown()
+        self.connect_elsewhere(place="ssh", host="me@right", folders=folders)
+        yield lambda: "Nothing has reached this window yet." in self.shown()
+        yield 300  # several looks
+        self.assertIn("me@right", self.shown())
+        self.assertNotIn("wrong", self.shown())
+        said = [text for text in self.screen.messages if "Nothing has reached this window yet" in text]
+        self.assertEqual(len(said), 1)
 
     def test_without_a_folder_it_says_so(self) -> Steps:
         self.window.set_project_data({"folders": []})

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import sublime
 import sublime_plugin
@@ -16,7 +16,7 @@ from ...ids import WindowId
 from ...settings import PROJECT_KEY
 from ...visible import ShownText
 from .. import package
-from ..buffers import write_all
+from ..buffers import edit, smallest_edit, text_of
 from ..panels import PanelItem, choose, say, to_clipboard
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ class QwenCompanionConnectElsewhereCommand(sublime_plugin.WindowCommand):
             if offer is None:
                 say(self.window, "This window has no server yet. If that does not change, restart Sublime Text.")
                 return
-            found = steps(where, offer.port, offer.tokens, {folder: named[folder] for folder in self.window.folders()})
+            folders = {folder: named[folder] for folder in self.window.folders() if folder in named}
+            found = steps(where, offer.port, offer.tokens, folders)
             to_clipboard(ShownText("\n".join(found[-1].lines) + "\n"))
             _Waiting(self.window, where, found).begin()
 
@@ -152,7 +153,10 @@ def _object_in(above: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 class _Waiting:
-    """Shows what to paste, and waits until the CLI has come."""
+    """Shows what to paste, and waits until the CLI has come. Of those of a window only the last one does."""
+
+    last: ClassVar[dict[int, _Waiting]] = {}
+    """By the ids of the windows."""
 
     def __init__(self, window: sublime.Window, where: Elsewhere, found: list[Instruction]) -> None:
         self._window = window
@@ -166,20 +170,28 @@ class _Waiting:
 
     def begin(self) -> None:
         """Show it."""
+        self.last[self._window.id()] = self
         self._show("Waiting for the connection…")
         self._window.run_command("show_panel", {"panel": f"output.{PANEL}"})
         self._look()
 
     def _show(self, state: str) -> None:
         if self._panel.is_valid():
-            write_all(self._panel, f"{self._text}\n\n{state}\n")
+            # What is selected in it is about to be copied.
+            edit(self._panel, [smallest_edit(text_of(self._panel), f"{self._text}\n\n{state}\n")])
 
     def _look(self) -> None:
         adapter, number, words = package.adapter(), self._window.id(), self._where.words
-        if adapter and self._window.is_valid() and self._panel.is_valid():
+        if adapter and self._is_last and self._window.is_valid() and self._panel.is_valid():
             adapter.ask(lambda companion: companion.state_elsewhere(WindowId(number), words), self._looked)
 
+    @property
+    def _is_last(self) -> bool:
+        return self.last.get(self._window.id()) is self
+
     def _looked(self, state: ElsewhereState) -> None:
+        if not self._is_last:
+            return
         self._looks += 1
         if state.clis:
             done = f"{', '.join(state.clis)} is connected."
