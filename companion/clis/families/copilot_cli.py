@@ -26,7 +26,6 @@ def lock(address: DoorAddress) -> dict[str, Any]:
         "pid": os.getpid(),
         "timestamp": int(time.time() * 1000),
         "workspaceFolders": list(address.folders),
-        "isTrusted": True,
     }
 
 
