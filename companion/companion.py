@@ -87,7 +87,7 @@ class Companion:
         )
         self.since = SinceReviews(self.changes.roots, self.changes.begun, self._written_by_agents)
         self.chats = Chats(editor, self.reviews, self, self.changes, self.provenance)
-        self.registry = AgentRegistry(editor.messenger.mention, self.chats.environment)
+        self.registry = AgentRegistry(editor.messenger.mention, self.chats.environment, self.chats.at_work)
         self._editor = editor
         self._settings = settings
         self._window_settings: Mapping[WindowId, Settings] = {}

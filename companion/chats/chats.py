@@ -413,6 +413,11 @@ class Chats:
         found = await asyncio.to_thread(lambda: [programs.find(agent.command[0], environment) for agent in agents])
         return [agent.name for agent, path in zip(agents, found, strict=True) if path]
 
+    def at_work(self) -> list[str]:
+        """The programs of the agents of all chats."""
+        agents = (chat.connector.agent for chat in self._registry.chats.values())
+        return [agent.command[0] for agent in agents if agent]
+
     def open_sessions(self) -> set[str]:
         """The ids of the sessions that chats show."""
         return {chat.connection.session for chat in self._registry.chats.values()} - {""}

@@ -17,7 +17,7 @@ import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
@@ -155,11 +155,16 @@ class AgentRegistry:
         self,
         mention: Callable[[str, WindowId], object],
         environment: Callable[[], Awaitable[Mapping[str, str]]],
+        at_work: Callable[[], Collection[str]],
         address: str = ADDRESS,
     ) -> None:
-        """`mention` shows how far a download is in a window's status bar; `environment` has the agents' PATH."""
+        """`mention` shows how far a download is in a window's status bar; `environment` has the agents' PATH.
+
+        `at_work` gives the programs of the agents that run.
+        """
         self._mention = mention
         self._environment = environment
+        self._programs = at_work
         self._address = address
         self._at_work: set[str] = set()
         """The ids of the agents that are being installed or removed."""
@@ -205,7 +210,7 @@ class AgentRegistry:
         return entries
 
     async def install(self, wanted: InstallPlan, window: WindowId, keep: str = "") -> None:
-        """Do what a plan says. Other versions of the agent go, but for the folder `keep`, which may be at work.
+        """Do what a plan says. Other versions of the agent go, but for the folder `keep` and those that are at work.
 
         Raises:
             RegistryError: it could not be done, and what was there before is there still.
@@ -222,18 +227,19 @@ class AgentRegistry:
                     words = f"{wanted.entry.name} is being downloaded: {done / 1e6:.0f}{part} MB."
                     loop.call_soon_threadsafe(self._mention, words, window)
 
-            await asyncio.to_thread(self._install, wanted, progress, keep)
+            # A path above them has several spellings.
+            own = os.path.join("", "agents", wanted.entry.id, "")
+            running = [path.rpartition(own)[2].partition(os.sep)[0] for path in self._programs() if own in path]
+            await asyncio.to_thread(self._install, wanted, progress, [os.path.basename(keep), *running])
 
-    def _install(self, wanted: InstallPlan, progress: Progress, keep: str) -> None:
+    def _install(self, wanted: InstallPlan, progress: Progress, kept: list[str]) -> None:
         try:
-            kept = [keep]
             if isinstance(wanted.source, ArchiveSource):
                 self._unpack(wanted, wanted.source, progress)
-                kept.append(wanted.folder)
+                kept.append(os.path.basename(wanted.folder))
             else:
                 make_private_folders(wanted.folder)
-            # A path above them has several spellings.
-            remove_others(_folder(wanted.entry.id), [os.path.basename(path) for path in kept])
+            remove_others(_folder(wanted.entry.id), kept)
             with contextlib.suppress(OSError):
                 os.rmdir(_folder(wanted.entry.id))
         except OSError as error:

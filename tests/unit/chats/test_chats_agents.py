@@ -205,6 +205,7 @@ async def test_a_chat_that_changes_its_agent_begins_a_new_conversation(
     other = AgentCommand("Other", agent.command)
     async with chatting(project, agent, other) as room:
         assert await room.chats.programs() == ["Scripted", "Other"]
+        assert room.chats.at_work() == [agent.command[0]]
         room.say("Hello")
         await room.shows("You said: Hello")
         room.chats.open(CHAT, WINDOW, str(project), agent="Other")

@@ -158,8 +158,13 @@ class Place:
         self.home = home
         self.mentioned: list[str] = []
         self.environment: dict[str, str] = {}
+        self.at_work: list[str] = []
+        """The programs of the agents that run."""
         self.registry = AgentRegistry(
-            lambda words, _: self.mentioned.append(words), self._environment, f"{served.address}/registry.json"
+            lambda words, _: self.mentioned.append(words),
+            self._environment,
+            lambda: self.at_work,
+            f"{served.address}/registry.json",
         )
 
     async def _environment(self) -> Mapping[str, str]:

@@ -375,6 +375,19 @@ async def test_an_update_leaves_the_version_that_may_run_and_removes_the_others(
     await place.registry.remove("mine")
 
 
+async def test_an_update_leaves_each_version_that_runs(place: Place):
+    """A chat may be open for longer than the next two versions take to come."""
+    address = place.served.put("/a", tar({"bin/agent": PROGRAM}))
+    before = ""
+    for version in ("1.0.0", "1.1.0", "1.2.0", "1.3.0"):
+        place.serve(from_archive(address, version=version))
+        plan = (await place.look(anew=True)).plans["mine"]
+        place.at_work = place.at_work or [plan.command[0], "/usr/bin/another"]
+        await place.registry.install(plan, WindowId(1), before)
+        before = plan.folder
+    assert sorted(os.listdir(place.home / "data" / "agents" / "mine")) == ["1.0.0", "1.2.0", "1.3.0"]
+
+
 async def test_the_version_that_may_run_stays_however_its_folder_is_spelled(place: Place):
     """On Windows and macOS `1.0.0-RC` is `1.0.0-rc`, and a folder above it may have a short name."""
     address = place.served.put("/a", tar({"bin/agent": PROGRAM}))
