@@ -253,11 +253,6 @@ def _is_left(holder: Any) -> bool:
     return holder.left.is_set()
 
 
-def take() -> dict[WindowId, Inheritance]:
-    """Claim and receive at once."""
-    return receive(claim())
-
-
 def give_up(left: dict[WindowId, Inheritance], chores: Chores) -> None:
     """Close what no instance takes."""
     for one in left.values():

@@ -1,4 +1,4 @@
-"""File systems of a test's own, which are full or can't be written."""
+"""File systems of a test's own, which are full or can't be written, and the gate to files as its callers use it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+
+from companion.platforms.files import place, resolved
 
 root = pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="File systems: only root mounts one")
 
@@ -35,3 +37,9 @@ def fill(folder: Path) -> Path:
         while True:
             file.write(b"x" * 4096)
     return filler
+
+
+def replace_file(path: str, content: bytes) -> None:
+    """Write the file that a path leads to now, and make its folders if they are missing. See `FolderEntry.replace`."""
+    with place(resolved(path), makes_folders=True) as at:
+        at.replace(content)

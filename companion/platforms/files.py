@@ -481,12 +481,6 @@ def look(path: str, limit: int, *, below: str = "", follows_links: bool = False)
         return at.look(limit)
 
 
-def replace_file(path: str, content: bytes) -> None:
-    """Write the file that a path leads to now, and make its folders if they are missing. See `FolderEntry.replace`."""
-    with place(resolved(path), makes_folders=True) as at:
-        at.replace(content)
-
-
 def write_private(path: str, content: bytes) -> None:
     """Write a file that only this user can read, in a folder that is there. See `FolderEntry.replace`."""
     folder, name = os.path.split(path)

@@ -72,8 +72,9 @@ class TestSystem(EditorCase):
         before = os.stat(path).st_ino
 
         def replace() -> str:
-            with open(path, encoding="utf-8"):
-                loaded("platforms.files").replace_file(path, TEXT.encode())
+            files = loaded("platforms.files")
+            with open(path, encoding="utf-8"), files.place(files.resolved(path)) as at:
+                at.replace(TEXT.encode())
             return "in place" if os.stat(path).st_ino == before else "by a new file"
 
         print(f"it was written {(yield from self.apart(replace))}")

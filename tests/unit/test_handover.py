@@ -33,7 +33,7 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     yield
-    handover.give_up(handover.take(), handover.NO_CHORES)
+    handover.give_up(handover.receive(handover.claim()), handover.NO_CHORES)
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_a_session_of_another_family_is_not_resumed(start: Callable[[], Running]
     cli, _ = first.listening()
     known = cli.headers()["mcp-session-id"]
     assert first.thread.stop(LIMIT, hand_over=True)
-    left = handover.take()
+    left = handover.receive(handover.claim())
     left[WindowId(1)].sessions[known] = "Another CLI"
     handover.hand_over(left, handover.NO_CHORES)
     start()
@@ -177,7 +177,7 @@ def test_what_nobody_takes_is_given_up_after_a_while(monkeypatch: pytest.MonkeyP
     listener = listen()
     handover.hand_over({WindowId(1): Inheritance(listener)}, handover.NO_CHORES)
     until(lambda: listener.fileno() == -1)
-    assert handover.take() == {}
+    assert handover.receive(handover.claim()) == {}
 
 
 def test_what_was_left_before_is_given_up_for_what_is_left_now() -> None:
@@ -185,7 +185,7 @@ def test_what_was_left_before_is_given_up_for_what_is_left_now() -> None:
     handover.hand_over({WindowId(1): Inheritance(old)}, handover.NO_CHORES)
     handover.hand_over({WindowId(1): Inheritance(new, {"Qwen Code": "token"})}, handover.NO_CHORES)
     until(lambda: old.fileno() == -1)
-    assert handover.take()[WindowId(1)].tokens == {"Qwen Code": "token"}
+    assert handover.receive(handover.claim())[WindowId(1)].tokens == {"Qwen Code": "token"}
     new.close()
 
 

@@ -35,7 +35,7 @@ Start = Callable[[], Running]
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     yield
-    handover.give_up(handover.take(), handover.NO_CHORES)
+    handover.give_up(handover.receive(handover.claim()), handover.NO_CHORES)
 
 
 def unload(running: Running) -> None:

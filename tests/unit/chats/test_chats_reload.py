@@ -104,7 +104,7 @@ def test_a_chat_without_a_served_window_isnt_handed_over(start: Start, settings:
     daemon = daemon_of(running, WindowId(7))
     assert running.thread.stop(LIMIT, hand_over=True)
     until(lambda: not private.is_running(daemon))
-    handover.give_up(handover.take(), handover.NO_CHORES)
+    handover.give_up(handover.receive(handover.claim()), handover.NO_CHORES)
 
 
 def test_the_token_is_in_no_text_of_what_is_left():

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from companion.platforms import files
-from companion.platforms.files import OversizeError, make_private_folder, place, replace_file, write_private
+from companion.platforms.files import OversizeError, make_private_folder, place, write_private
+
+from ...file_systems import replace_file
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes and links")
 Fails = Callable[[OSError, int], list[int]]

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from companion.platforms import files
-from companion.platforms.files import replace_file, write_private
+from companion.platforms.files import write_private
+
+from ...file_systems import replace_file
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the system's own calls are replaced")
 

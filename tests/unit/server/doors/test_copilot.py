@@ -90,7 +90,7 @@ class Copilot(Cli):
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     yield
-    handover.give_up(handover.take(), handover.NO_CHORES)
+    handover.give_up(handover.receive(handover.claim()), handover.NO_CHORES)
 
 
 @pytest.fixture
@@ -568,7 +568,7 @@ def test_an_instance_that_nobody_follows_removes_its_socket(start: Callable[[], 
     unload(running)
     assert lock["path"].exists()
     assert Path(lock["socketPath"]).exists()
-    handover.give_up(handover.take(), handover.NO_CHORES)
+    handover.give_up(handover.receive(handover.claim()), handover.NO_CHORES)
     assert not lock["path"].exists()
     assert not Path(lock["socketPath"]).exists()
 

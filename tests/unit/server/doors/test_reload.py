@@ -27,7 +27,7 @@ Start = Callable[[], Running]
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
     yield
-    handover.give_up(handover.take(), handover.NO_CHORES)
+    handover.give_up(handover.receive(handover.claim()), handover.NO_CHORES)
 
 
 def test_an_open_diff_is_answered_on_the_same_connection_after_two_reloads(
