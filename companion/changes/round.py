@@ -164,7 +164,8 @@ class Round:
         began_at = time.time_ns()
         began = self.store.begin(list(self._excludes()), may_be_large=may_be_large, since=began_at)
         now, head = began.snapshot, project.head(self.in_repository()[0])
-        self._found.clear()  # it belongs to the round before
+        self._found.clear()  # it belongs to the round before, and so does this
+        self.recent.replace(lambda _: True, {})
         self.state = RoundState(self.root, time.time(), now, now, began.rules, began.nested, began.empty, head)
         self.state.working, self.scanned_at = list(self.at_work), began_at
         self._is_begun = True

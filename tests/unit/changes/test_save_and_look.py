@@ -303,3 +303,13 @@ def test_saves_that_are_noted_together_do_what_each_does_by_itself(tmp_path: Pat
     assert {*NAMES, "made.py"} - {*one_by_one} == {"alone.py"}
     monkeypatch.setattr(Saves, "_saved_alone", lambda *_: ())
     assert saved_at_once(Folder(tmp_path / "apart")) == together
+
+
+def test_what_was_reviewed_with_a_new_round_does_not_wait_again_when_the_word_of_a_save_comes(folder: Folder):
+    since = time.time_ns()
+    folder.write("a.py", loaded := LINES.replace("line 3\n", "agent\n"))
+    folder.write("a.py", saved := loaded.replace("line 9\n", "mine\n"))
+    folder.scan()
+    folder.round.begin()
+    folder.note("a.py", SavedText(loaded, saved, since=since, until=time.time_ns()))
+    assert folder.listed() == {}
