@@ -59,9 +59,9 @@ class InstallCase(CompanionCase):
         self.address = f"http://127.0.0.1:{server.server_port}"
         self.place = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.place, ignore_errors=True)
-        folders = loaded("platforms.folders")
+        paths = loaded("platforms.paths")
         for name in ("cache", "data"):
-            self.start(patch.object(folders, name, lambda *_, name=name: str(self.place / name)))
+            self.start(patch.object(paths, f"user_{name}", lambda *_, name=name: str(self.place / name)))
         self.saved: list[str] = []
         self.start(patch.object(sublime, "save_settings", self.saved.append))
         self.asked: list[str] = []

@@ -413,6 +413,7 @@ class TestSettings(CompanionCase):
     def test_a_file_with_a_syntax_error_takes_nothing_back_that_was_excluded(self) -> Steps:
         file = Path(sublime.packages_path(), "User", "QwenCompanion.sublime-settings")
         before = file.read_bytes() if file.exists() else None
+        yield lambda: self.cli.context.get("openFiles")
         try:
             file.write_text('{"context": "off", "context_exclude": ["*.py"]}', encoding="utf-8")
             yield lambda: not self.cli.context.get("openFiles")
