@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from companion.changes.change_screen import SavedText
+from companion.changes.recent import CLOCK
 from companion.snapshots.files import WriteRefusedError
 
 from .folders import AGENT, Folder, edited
@@ -33,6 +36,10 @@ class Authors(RuleBasedStateMachine):
         super().__init__()
         self.base = Path(tempfile.mkdtemp(prefix="authors-"))
         self.count = 0
+        self.words: list[SavedText] = []
+        """The saves of which the word has not come yet."""
+        self.patched = pytest.MonkeyPatch()
+        self.patched.setattr("companion.changes.round.FORMATTING", -CLOCK)  # else nobody knows whose a line is
 
     def token(self, owner: str) -> str:
         self.count += 1
@@ -73,6 +80,7 @@ class Authors(RuleBasedStateMachine):
     @rule(at=st.integers(1, 3))
     def agent_renames(self, at: int) -> None:
         """The person opens it under its new name."""
+        self.hear()
         self.scan()
         name = f"{at}.txt"
         if name != self.name and (self.folder.path / self.name).exists():
@@ -97,8 +105,9 @@ class Authors(RuleBasedStateMachine):
         if line < len(self.tab):
             self.tab[line] = f"  {self.tab[line]}"
 
-    @rule(is_seen=st.booleans())
-    def saves(self, is_seen: bool) -> None:
+    @rule(is_seen=st.booleans(), is_late=st.booleans())
+    def saves(self, is_seen: bool, is_late: bool = False) -> None:
+        """The word of it comes at once, or some scans later."""
         if is_seen:
             self.scan()
         on_disk = self.folder.path / self.name
@@ -107,12 +116,20 @@ class Authors(RuleBasedStateMachine):
         is_other = found is not None and found.decode().replace("\r\n", "\n") != self.loaded_text
         self.removed |= tokens(self.loaded) - tokens(self.tab)
         self.disk = list(self.tab)
-        self.save(text, found if is_other else None)
-        self.opens()
-
-    def save(self, text: str, found: bytes | None) -> None:
+        since = time.time_ns()
         self.write(self.disk)
-        self.folder.note(self.name, SavedText(self.loaded_text, text, found))
+        saved = SavedText(self.loaded_text, text, found if is_other else None, since=since, until=time.time_ns())
+        self.words.append(saved)
+        self.opens()
+        if not is_late:
+            self.hear()
+
+    @rule()
+    def hear(self) -> None:
+        """The words of all saves come."""
+        for saved in self.words:
+            self.folder.note(self.name, saved)
+        self.words.clear()
 
     @rule()
     def scan(self) -> None:
@@ -120,11 +137,14 @@ class Authors(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
+        """What was saved last is noted before anything else is looked at."""
         self.folder.reopen()
+        self.hear()
 
     @rule(number=numbers, keeps=st.booleans(), part=st.one_of(st.none(), numbers))
     def decides(self, number: int, keeps: bool, part: int | None) -> None:
         """One change, or a line of it."""
+        self.hear()
         self.scan()
         contents = self.folder.round.contents(self.name)
         found = contents[2].found if contents else ()
@@ -169,6 +189,7 @@ class Authors(RuleBasedStateMachine):
 
     @rule(is_restarted=st.booleans())
     def undoes_all(self, is_restarted: bool) -> None:
+        self.hear()
         self.scan()
         if is_restarted:
             self.folder.reopen()
@@ -186,6 +207,7 @@ class Authors(RuleBasedStateMachine):
     @rule()
     def checkpoint(self) -> None:
         """A prompt is sent."""
+        self.hear()
         self.scan()
         number = self.folder.checkpoints.add(AGENT, "")
         self.points.append((number, self.name, {line.strip() for line in self.disk}))
@@ -193,6 +215,7 @@ class Authors(RuleBasedStateMachine):
     @rule(number=numbers, is_restarted=st.booleans())
     def restores(self, number: int, is_restarted: bool) -> None:
         """Back to a checkpoint, but for what the person has written since."""
+        self.hear()
         self.scan()
         if number >= len(self.points) or self.points[number][1] != self.name:
             return
@@ -214,6 +237,7 @@ class Authors(RuleBasedStateMachine):
     @rule()
     def undoes_those_too(self) -> None:
         """What the person has written alone stays in a file that was there before."""
+        self.hear()
         self.scan()
         if any(each.is_created for each in self.folder.round.state.known.values()):
             return
@@ -228,6 +252,7 @@ class Authors(RuleBasedStateMachine):
         self.reviewed()
 
     def teardown(self) -> None:
+        self.patched.undo()
         shutil.rmtree(self.base, ignore_errors=True)
 
 

@@ -10,6 +10,7 @@ import asyncio
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +21,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from companion.changes import journal, state
+from companion.changes import journal, state, told
 from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder
+from companion.changes.recent import CLOCK
 from companion.changes.rows import ChangeRow
 from companion.ids import WindowId
 from companion.platforms.files import FolderEntry
@@ -43,8 +45,10 @@ STEPS = (
     (journal, "rename"),
     (journal.Journal, "end"),
     (state, "write_private"),
+    (told, "write_private"),
 )
 """What writes into the project, the journal and the round."""
+WORKING = ((AGENT,), (AGENT, "Other"), ("Other",), ())
 
 Edit = tuple[str, int]
 edits = st.lists(st.tuples(st.sampled_from(("insert", "delete", "replace")), st.integers(0, 8)), min_size=1, max_size=3)
@@ -123,6 +127,7 @@ class Windows(RuleBasedStateMachine):
         self.count = 0
         self.editor: Editor | None = None
         self.patched = pytest.MonkeyPatch()
+        self.patched.setattr("companion.changes.round.FORMATTING", -CLOCK)  # else nobody knows whose a line is
 
     def teardown(self) -> None:
         self.patched.undo()
@@ -153,6 +158,9 @@ class Windows(RuleBasedStateMachine):
         if is_repository:
             committed(self.project)
         self.of = {WINDOW: self.paths(own or [""]), SECOND: self.paths(more)}
+        self.clis: dict[WindowId, tuple[str, ...]] = dict.fromkeys(WINDOWS, (AGENT,))
+        self.words: list[tuple[Tracked, str, SavedText]] = []
+        """What was saved of which the word has not come yet."""
         self.start()
 
     def paths(self, own: Iterable[str]) -> list[str]:
@@ -160,7 +168,8 @@ class Windows(RuleBasedStateMachine):
 
     # The editor.
 
-    def start(self) -> None:
+    def start(self, step: int | None = None) -> None:
+        """Start, perhaps once more after a kill at a step."""
         self.editor = Editor(self.base / "stores", [])
         self.editor.of = {window: list(own) for window, own in self.of.items()}
 
@@ -168,14 +177,17 @@ class Windows(RuleBasedStateMachine):
             for window in WINDOWS:
                 editor.rounds.opened(window)
             for window in WINDOWS:
-                editor.rounds.clis(window, (AGENT,))
+                editor.rounds.clis(window, self.clis[window])
 
-        self.do(open_all)
+        self.killing(step, open_all)
+        if self.editor is None:
+            self.start()
 
     def end(self) -> None:
         editor, self.editor = self.work, None
 
         async def close() -> None:
+            self.tell(editor, self.words)
             editor.rounds.close()
             for task in list(editor.tasks):
                 task.cancel()
@@ -260,17 +272,28 @@ class Windows(RuleBasedStateMachine):
     @rule(number=chosen, changes=edits, ending=st.sampled_from(("\n", "")))
     def agent_writes(self, number: int, changes: list[Edit], ending: str) -> None:
         tracked = self.files[number]
-        if self.covered(tracked):
+        if self.is_at_work(tracked):
             lines = self.edited(tracked, tracked.disk, changes, "a")
             tracked.ending = ending
             self.change(tracked, lines)
+
+    def is_at_work(self, tracked: Tracked) -> bool:
+        """Whether somebody is who may write a file."""
+        return any(self.clis[window] and self.covered(tracked, self.of[window]) for window in WINDOWS)
+
+    @rule(window=windows, names=st.sampled_from(WORKING))
+    def are_at_work(self, window: WindowId, names: tuple[str, ...]) -> None:
+        """Some come, or leave."""
+        self.clis[window] = names
+        self.do(lambda editor: editor.rounds.clis(window, names))
 
     @rule(number=chosen, is_persons=st.booleans())
     def is_renamed(self, number: int, is_persons: bool) -> None:
         """The person opens it under its new name."""
         tracked = self.files[number]
-        if not self.covered(tracked) or not self.full(tracked).exists():
+        if not self.is_at_work(tracked) or not self.full(tracked).exists():
             return
+        self.hear()
         self.scan()
         if is_persons:
             self.do(lambda editor: editor.rounds.handled([str(self.full(tracked))], is_renamed=True))
@@ -283,7 +306,7 @@ class Windows(RuleBasedStateMachine):
     @rule(number=chosen)
     def agent_deletes(self, number: int) -> None:
         tracked = self.files[number]
-        if self.covered(tracked) and not tracked.mine and self.full(tracked).exists():
+        if self.is_at_work(tracked) and not tracked.mine and self.full(tracked).exists():
             self.full(tracked).unlink()
             tracked.disk = []
 
@@ -305,22 +328,37 @@ class Windows(RuleBasedStateMachine):
         if line < len(tracked.tab):
             tracked.tab[line] = f"  {tracked.tab[line]}"
 
-    @rule(number=chosen, is_seen=st.booleans())
-    def saves(self, number: int, is_seen: bool) -> None:
+    @rule(number=chosen, is_seen=st.booleans(), is_late=st.booleans())
+    def saves(self, number: int, is_seen: bool, is_late: bool = False) -> None:
+        """The word of it comes at once, or some scans later."""
         tracked = self.files[number]
         if self.covered(tracked):
             if is_seen:
                 self.scan()
-            self.do(lambda editor: self.save(editor, tracked))
+            self.save(tracked)
+            if not is_late:
+                self.hear()
 
-    def save(self, editor: Editor, tracked: Tracked) -> None:
+    @rule()
+    def hear(self) -> None:
+        """The words of all saves come."""
+        words, self.words = self.words, []
+        self.do(lambda editor: self.tell(editor, words))
+
+    def tell(self, editor: Editor, words: Iterable[tuple[Tracked, str, SavedText]]) -> None:
+        for _, path, saved in words:
+            editor.rounds.saved(path, saved)
+
+    def save(self, tracked: Tracked) -> None:
         full = self.full(tracked)
         found = full.read_bytes() if full.exists() else None
         is_other = found is not None and found.decode() != tracked.loaded_text
         text = tracked.text(tracked.tab)
         tracked.removed |= tokens(tracked.loaded) - tokens(tracked.tab)
+        since = time.time_ns()
         self.change(tracked, list(tracked.tab))
-        editor.rounds.saved(str(full), SavedText(tracked.loaded_text, text, found if is_other else None))
+        saved = SavedText(tracked.loaded_text, text, found if is_other else None, since=since, until=time.time_ns())
+        self.words.append((tracked, str(full), saved))
         tracked.open()
 
     @rule()
@@ -335,8 +373,17 @@ class Windows(RuleBasedStateMachine):
 
     @rule(window=windows, own=folders)
     def has_folders(self, window: WindowId, own: list[str]) -> None:
-        self.of[window] = self.work.of[window] = self.paths(own)
+        self.have_folders(window, own)
         self.do(lambda editor: editor.rounds.opened(window))
+
+    def have_folders(self, window: WindowId, names: list[str]) -> None:
+        """The word of a save comes while its file is in a folder of a window."""
+        of = self.of | {window: self.paths(names)}
+        own = [path for paths in of.values() for path in paths]
+        if not all(self.covered(tracked, own) for tracked, *_ in self.words):
+            self.hear()
+        self.of = of
+        self.work.of[window] = self.of[window]
 
     @rule(
         window=windows,
@@ -348,14 +395,17 @@ class Windows(RuleBasedStateMachine):
     def has_folders_while(self, window: WindowId, own: list[str], at: int, number: int, given: str) -> None:
         """Something is given before a call of a folder's worker while the roots are arranged, or after it."""
         tracked, before = self.files[number], self.covered(self.files[number])
-        self.of[window] = self.work.of[window] = self.paths(own)
+        self.hear()
+        self.have_folders(window, own)
         if not before or not self.covered(tracked):
             self.do(lambda editor: editor.rounds.opened(window))
             return
 
         def give() -> None:
             if given == "save":
-                self.save(self.work, tracked)
+                self.save(tracked)
+                self.tell(self.work, self.words)
+                self.words.clear()
             elif given == "agent":
                 self.change(tracked, self.edited(tracked, tracked.disk, [("insert", number)], "a"))
             elif given == "undo":
@@ -383,17 +433,19 @@ class Windows(RuleBasedStateMachine):
     @rule(window=windows)
     def closes(self, window: WindowId) -> None:
         """A window is closed, and opened again without a folder."""
-        self.of[window] = self.work.of[window] = []
+        self.have_folders(window, [])
         self.do(lambda editor: editor.rounds.window_closed(window))
+        self.clis[window] = (AGENT,)
         self.do(lambda editor: editor.rounds.clis(window, (AGENT,)))
 
-    @rule(number=chosen, changes=st.one_of(st.none(), edits))
-    def restarts(self, number: int, changes: list[Edit] | None) -> None:
-        """The agent may write on while there is no editor."""
+    @rule(number=chosen, changes=st.one_of(st.none(), edits), step=st.one_of(st.none(), st.integers(0, 6)))
+    def restarts(self, number: int, changes: list[Edit] | None, step: int | None = None) -> None:
+        """The agent may write on while there is no editor. What was saved last is told when the editor ends."""
         self.end()
+        self.words.clear()
         if changes:
             self.agent_writes(number, changes, "\n")
-        self.start()
+        self.start(step)
 
     # The decisions.
 
@@ -403,6 +455,7 @@ class Windows(RuleBasedStateMachine):
     @rule(window=windows, number=numbers, part=st.one_of(st.none(), numbers), at=numbers, keeps=st.booleans())
     def decides(self, window: WindowId, number: int, part: int | None, at: int, keeps: bool) -> None:
         """One change of a file, or a line of it."""
+        self.hear()
         self.scan()
         rows = self.rows(window)
         if number >= len(rows):
@@ -424,6 +477,7 @@ class Windows(RuleBasedStateMachine):
 
     @rule(window=windows)
     def keeps_all(self, window: WindowId) -> None:
+        self.hear()
         self.scan()
         self.deciding(lambda editor: editor.decisions.keep_files(window, editor.rows_of(window)))
         self.reviewed()
@@ -433,6 +487,7 @@ class Windows(RuleBasedStateMachine):
 
     @rule(window=windows)
     def takes_back(self, window: WindowId) -> None:
+        self.hear()
         self.scan()
         self.deciding(lambda editor: editor.decisions.take_back(window))
         self.reviewed()
@@ -440,6 +495,7 @@ class Windows(RuleBasedStateMachine):
     @rule(window=windows, step=st.one_of(st.none(), st.integers(0, 12)))
     def undoes_all(self, window: WindowId, step: int | None) -> None:
         """The editor is killed at a step on the disk, and undoes the rest after its restart."""
+        self.hear()
         self.scan()
         self.killing(step, lambda editor: editor.decisions.undo_files(window, editor.rows_of(window)))
         if self.editor is None:
@@ -458,6 +514,7 @@ class Windows(RuleBasedStateMachine):
     @rule(window=windows, step=st.integers(0, 12), what=st.sampled_from(("keep", "take back", "restore")))
     def is_killed(self, window: WindowId, step: int, what: str) -> None:
         """Whatever was decided then is done, or it isn't; no line of the person goes."""
+        self.hear()
         self.scan()
         self.killing(step, lambda editor: self.decide(editor, window, what))
         if self.editor is None:
@@ -517,6 +574,7 @@ class Windows(RuleBasedStateMachine):
     @rule(window=windows)
     def restores(self, window: WindowId) -> None:
         """Back to the first checkpoint, but for what the person has written since."""
+        self.hear()
         self.scan()
         self.deciding(lambda editor: self.decide(editor, window, "restore"))
         self.reviewed()
