@@ -119,8 +119,6 @@ class Holder(ModuleType):
         self.done = threading.Event()
         """Set when an instance has received it, or none will."""
         self.thread: threading.Thread | None = None
-        self.screen: dict[str, Any] = {}
-        """What the next instance needs on the editor's thread, which sets it before anybody can claim this."""
         self._windows: dict[WindowId, dict[str, Any]] = {}
         self._lock = threading.Lock()
 
@@ -202,12 +200,11 @@ class Holder(ModuleType):
         return windows
 
 
-def announce(leaver: threading.Thread | None = None, screen: dict[str, Any] | None = None) -> Holder:
+def announce(leaver: threading.Thread | None = None) -> Holder:
     """Say that an instance is about to leave something. Takes no time, so it may be called on the editor's thread."""
     if unclaimed := claim():
         unclaimed.done.set()
     holder = Holder(leaver)
-    holder.screen = screen or {}
     sys.modules[HOLDER] = holder
     return holder
 

@@ -81,8 +81,6 @@ class CompanionThread:
         self._predecessor: Any = None
         self.is_reload = False
         """Whether there was an instance before, which may have left open reviews: `resume_reviews` follows."""
-        self.left_on_screen: dict[str, Any] = {}
-        """What that instance has left on the editor's thread, as plain data."""
         self._holder: handover.Holder | None = None
         """What the next instance gets, once that is wanted."""
         self.stop_reason: Stop | None = None
@@ -100,7 +98,6 @@ class CompanionThread:
         """Begin; returns at once."""
         self._predecessor = handover.claim()
         self.is_reload = self._predecessor is not None
-        self.left_on_screen = getattr(self._predecessor, "screen", {})  # an older version has none
         for window in self._windows():
             OPEN_FOLDERS.set(window.id, window.folders)
         self._thread.start()
@@ -127,15 +124,14 @@ class CompanionThread:
             loop, companion, _ = self._running
             loop.call_soon_threadsafe(_guarded, call, companion)
 
-    def stop(self, timeout: float, *, hand_over: bool = False, screen: dict[str, Any] | None = None) -> bool:
+    def stop(self, timeout: float, *, hand_over: bool = False) -> bool:
         """Stop, and wait at most `timeout` seconds. Returns whether the thread has ended.
 
         The discovery files and the variables are removed in any case. With `hand_over` the next instance in this
-        process can continue the sessions; then this one ends by itself and nothing is waited for. `screen` becomes its
-        `left_on_screen`.
+        process can continue the sessions; then this one ends by itself and nothing is waited for.
         """
         if hand_over and not self._holder:
-            self._holder = handover.announce(self._thread, screen)
+            self._holder = handover.announce(self._thread)
         self._stopping.set()
         with self._lock:
             if self._running:

@@ -36,6 +36,8 @@ class Listing:
     """Whether the files can be brought back to what they were before a prompt."""
     can_take_back: bool = False
     """Whether something was decided, or answered, that may be taken back."""
+    has_rejected: bool = False
+    """Whether the text of a proposal that was rejected, in whatever window, can be reopened."""
     disk: tuple[str, ...] = ()
     """Identifies the folders as the last scans have found them, while something else compares them as well."""
     _by_path: Mapping[str, ChangeRow] = field(init=False, repr=False, compare=False)

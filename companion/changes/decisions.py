@@ -285,7 +285,15 @@ class Decisions:
         window = review.window
         if review.outcome == "accepted":
             self._roots.editor.written.offer_take_back(window, f"Accepted {review.name}")
-        self._roots.publish(window)
+        self._publish_answers()
+
+    def _publish_answers(self) -> None:
+        for window in list(self._roots.windows):
+            self._roots.publish(window)
+
+    async def rejected(self) -> list[tuple[str, str]]:
+        """The names and the texts of the proposals that were rejected, the last one first."""
+        return [(each.review.name, each.text) for each in self._reviews.rejected]
 
     def take_back(self, window: WindowId) -> None:
         """Take the last decision of a window back that can be, of whatever kind it is."""
@@ -331,7 +339,7 @@ class Decisions:
             self._roots.editor.messenger.mention(why, window)
         else:
             self._reviews.take_answer(review)
-            self._roots.publish(window)
+            self._publish_answers()
             why = f"{review.owner.cli} was told that you reject its change of {review.name}. This is its text."
             self._roots.editor.messenger.keep_text(window, review.name, answered.text, why)
 

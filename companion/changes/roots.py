@@ -452,8 +452,8 @@ class Roots:
         )
         scans = [each.round.state.now for each in self.opened(window)] if known.has_since else []
         disk = tuple(scan.tree if scan.is_made else "" for scan in scans)  # to make one would block
-        unsure, mine = self._unsure(window), len(by_git & waiting)
-        listing = Listing(rows, done, unsure, mine, has_checkpoints, can_take_back, disk)
+        unsure, mine, rejected = self._unsure(window), len(by_git & waiting), bool(self.reviews.rejected)
+        listing = Listing(rows, done, unsure, mine, has_checkpoints, can_take_back, rejected, disk)
         if listing != known.listing:
             known.listing = listing
             self.editor.written.show_changes(window, listing)

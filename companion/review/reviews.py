@@ -135,6 +135,11 @@ class Reviews:
         found = (each for each in reversed(self._answers) if each.review.window == window)
         return next((each for each in found if not each.is_passed), None)
 
+    @property
+    def rejected(self) -> list[Answered]:
+        """The answers with texts that were rejected and have not come back, the last one first."""
+        return [each for each in reversed(self._answers) if each.review.outcome == "rejected"]
+
     def moved(self, number: ReviewId, window: WindowId) -> None:
         """The person has dragged a diff to this window."""
         if review := self.find(number):

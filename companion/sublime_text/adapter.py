@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
@@ -165,7 +166,6 @@ class Adapter:
         self.settings.start()
         self._configure()
         self.thread.start()
-        self.diffs.inherit(self.thread.left_on_screen)
         self.events.start()
         self.chats.adopt_visible()
         self.comments.start()
@@ -260,21 +260,21 @@ class Adapter:
         with contextlib.suppress(RuntimeError):  # the package is unloaded
             self._blocking.submit(run)
 
-    def stop(self, *, hand_over: bool = False, screen: dict[str, Any] | None = None) -> None:
+    def stop(self, *, hand_over: bool = False) -> None:
         """Stop the companion and wait. The CLIs are told that their diffs are rejected, and the discovery files go."""
         self.bridge.close()
         self._blocking.shutdown(wait=False)
         self.libraries.close()
-        self.thread.stop(STOP_LIMIT, hand_over=hand_over, screen=screen)
+        self.thread.stop(STOP_LIMIT, hand_over=hand_over)
         self.comments.kept.close()
         self._log.close()
 
     def unload(self) -> None:
         """Stop, and remove from the screen what the next instance doesn't go on with. It takes over the sessions."""
         # Whatever fails, this instance ends: two at once would serve each CLI half.
-        screen = _guarded(self.diffs.hand_over)
-        _guarded(lambda: self.stop(hand_over=True, screen=screen))
         for end in (
+            self.diffs.hand_over,
+            partial(self.stop, hand_over=True),
             self.settings.close,
             self.status_bar.close,
             self.comments.close,
@@ -340,10 +340,9 @@ def _why(error: BaseException) -> str:
             return "That could not be done. Sublime's console says why."
 
 
-def _guarded(end: Callable[[], T]) -> T | None:
-    """Do a part of the end; None if it fails, so that the other parts are done too."""
+def _guarded(end: Callable[[], object]) -> None:
+    """Do a part of the end, so that the other parts are done if it fails."""
     try:
-        return end()
+        end()
     except Exception:
         logger.exception("The package could not end as it should")
-        return None

@@ -24,7 +24,6 @@ PLACES = {
     "panels:changed_file": "test_the_list_of_what_a_turn_has_changed",
     "comments.views:CommentViews.draw": "test_the_comments_of_a_file",
     "chat.chat_commands:_list_changes": "test_the_list_of_what_a_turn_has_changed",
-    "review.answers:RejectedTexts.reopen": "test_the_list_of_rejected_texts",
     "review.review_tab:ReviewMarks._links": "test_the_review",
     "review.review_tab:_signs": "test_the_review",
     "why:QwenCompanionWhyCommand._show": "test_the_popup_of_why_a_line_is_there",

@@ -242,8 +242,8 @@ class TestReverting(ChangesCase):
         self.command("undo_change")
         self.command("reject_diff")
         yield from self.closed()
-        [*_, (_, text, _)] = loaded("sublime_text.package").adapter().diffs.answers.rejected.handed_over()
-        self.assertEqual(text, without(1))
+        reviews = loaded("sublime_text.package").adapter().thread._running[1].reviews
+        yield lambda: reviews.rejected and reviews.rejected[0].text == without(1)
 
     def test_accepting_all_comes_after_an_undo_that_is_under_way(self) -> Steps:
         yield from self.open_changes()

@@ -114,6 +114,7 @@ class TestKept(CompanionCase):
         yield 100
         self.assertEqual(self.kept(), [])
         self.window.run_command("qwen_companion_reopen_rejected")
+        yield lambda: self.screen.panels or self.kept()
         if self.screen.panels:  # texts of other tests
             self.screen.panels[-1][1](0)
         yield lambda: len(self.kept()) == 1

@@ -195,10 +195,11 @@ class TestReload(ReloadCase):
             loaded("sublime_text.package").load()
             if wait:
                 yield from self.taken_up()
+        kept = lambda: [view for view in self.window.views() if view.name().endswith("(your edits)")]  # noqa: E731
         self.window.run_command("qwen_companion_reopen_rejected")
+        yield lambda: self.screen.panels or kept()
         if self.screen.panels:  # texts of other tests
             self.screen.panels[-1][1](0)
-        kept = lambda: [view for view in self.window.views() if view.name().endswith("(your edits)")]  # noqa: E731
         yield kept
         [view] = kept()
         self.assertEqual(text_of(view), "mine\n")

@@ -5,7 +5,6 @@ Nothing is answered unseen. What they have edited or rejected is kept: in a tab,
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import monotonic
@@ -16,9 +15,8 @@ import sublime
 from ...chats.transcript.plain import flat
 from ..buffers import write_all
 from ..keys import KEYS
-from ..minihtml import safe
 from ..notices import LONGEST, NOTICES, named
-from ..panels import say
+from ..panels import PanelItem, choose, say
 from ..windows import GroupContents, select
 from .diff_marks import ANY_GENERATION
 from .header import show_reason
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
 
 SETTLED = 1.0
 """Seconds that what appeared by itself has to stay until it counts as seen, and a key, a save or a click answers it."""
-REJECTED_KEPT = 20
-"""The number of rejected texts that can be reopened."""
 JUST_APPEARED = "The diff of {} has only just appeared. Try again in a second."
 LONGEST_NAME = 24
 """Characters of a file's name in a message that has several."""
@@ -116,43 +112,18 @@ def open_kept(
         before.restore()
 
 
-class RejectedTexts:
-    """The texts that were rejected in this run."""
-
-    def __init__(self) -> None:
-        self._kept: deque[tuple[str, str, sublime.Syntax | None]] = deque(maxlen=REJECTED_KEPT)
-        """Name, text and syntax, the latest last."""
-
-    def __bool__(self) -> bool:
-        return bool(self._kept)
-
-    def add(self, name: str, text: str, syntax: sublime.Syntax | None) -> None:
-        """A diff with this text was rejected."""
-        self._kept.append((name, text, syntax))
-
-    def handed_over(self) -> list[tuple[str, str, str]]:
-        """The texts as plain data, for the next instance."""
-        return [(name, text, syntax.path if syntax else "") for name, text, syntax in self._kept]
-
-    def resume(self, left: Sequence[tuple[str, str, str]]) -> None:
-        """Go on with what the previous instance has left."""
-        for name, text, syntax in left:
-            self.add(name, text, sublime.syntax_from_path(syntax) if syntax else None)
-
-    def reopen(self, window: sublime.Window) -> None:
-        """Open the only one in a tab, or ask which."""
-        kept = list(reversed(self._kept))
-
-        def picked(index: int) -> None:
-            if index >= 0:
-                open_kept(window, *kept[index], takes_focus=True)
-
-        if len(kept) == 1:
-            picked(0)
-        else:
-            details = [safe(text[:200].strip().partition("\n")[0]) for _, text, _ in kept]
-            items = [sublime.QuickPanelItem(one[0], detail) for one, detail in zip(kept, details, strict=True)]
-            window.show_quick_panel(items, picked)
+def reopen(window: sublime.Window, rejected: Sequence[tuple[str, str]]) -> None:
+    """Open one of these texts, which have names, in a tab: the only one, or the one that is chosen."""
+    items: list[PanelItem] = [
+        (name, text[:200].strip().partition("\n")[0], partial(open_kept, window, name, text, takes_focus=True))
+        for name, text in rejected
+    ]
+    if len(items) == 1:
+        items[0][2]()
+    elif items:
+        choose(window, items, "Reopen a rejected text")
+    else:
+        say(window, "No rejected text is left to reopen.")
 
 
 class Answers:
@@ -170,7 +141,6 @@ class Answers:
         self._in_window = in_window
         self._show = show
         self._accepted = accepted
-        self.rejected = RejectedTexts()
 
     def accept(self, diff: DiffView, *, by_key: bool = False) -> None:
         """The person accepts what the commands before on the changes of the diff make of it."""
@@ -227,9 +197,8 @@ class Answers:
         if diff.attention.is_answered:
             return
         diff.attention.is_answered = True
-        if (text := diff.text()) is not None:
-            self.rejected.add(diff.review.name, text, diff.syntax)
-            diff.is_kept = True
+        text = diff.text()
+        diff.is_kept = diff.is_kept or text is not None
         self._tell(lambda reviews: reviews.reject(diff.review.number, text))
 
 

@@ -451,12 +451,8 @@ class Diffs:
         left = [view for view in VIEWS.within(window, *SIDES) if view.buffer_id() not in live]
         return [name for view in left for name in [view.name()] if clear(view)]
 
-    def hand_over(self) -> dict[str, Any]:
-        """The package is unloaded: the next instance goes on with the diffs, in the same views.
-
-        Returns what it needs for the rest, as plain data, for `inherit`.
-        """
-        left = {"rejected": self.answers.rejected.handed_over()}
+    def hand_over(self) -> None:
+        """The package is unloaded: the next instance goes on with the diffs, in the same views."""
         self.awaited.left()
         for diff in self._open.values():
             try:
@@ -465,11 +461,6 @@ class Diffs:
                 logger.exception("The diff of %s can't be left to the next instance", diff.review.name)
                 diff.review.views = None  # it shows it anew
         self._open.clear()
-        return left
-
-    def inherit(self, left: Mapping[str, Any]) -> None:
-        """Keep what the previous instance has left besides the diffs, which come with `resume_reviews`."""
-        self.answers.rejected.resume(left.get("rejected", ()))
 
     @asked(waits=True)
     def resume_reviews(self, reviews: Sequence[Review]) -> list[ReviewId]:

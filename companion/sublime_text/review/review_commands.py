@@ -20,6 +20,7 @@ from ..comments.views import CommentTarget
 from ..panels import PanelItem, choose, say, show_turn
 from ..places import if_openable
 from ..windows import is_code, is_visible
+from .answers import reopen
 
 if TYPE_CHECKING:
     from ...changes.decisions import Point, Preview
@@ -158,12 +159,14 @@ class QwenCompanionReopenRejectedCommand(sublime_plugin.WindowCommand):
     def is_enabled(self) -> bool:
         """Whether there is one."""
         adapter = package.adapter()
-        return adapter is not None and bool(adapter.diffs.answers.rejected)
+        return adapter is not None and adapter.written.listings.has_rejected
 
     def run(self) -> None:
         """Open the only one, or choose from a list."""
         if adapter := package.adapter():
-            adapter.diffs.answers.rejected.reopen(self.window)
+            adapter.ask_later(
+                self.window, lambda companion: companion.decisions.rejected(), partial(reopen, self.window)
+            )
 
 
 class _WindowDiffsCommand(sublime_plugin.WindowCommand):

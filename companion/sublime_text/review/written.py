@@ -154,6 +154,11 @@ class WrittenListings:
         """Whether nothing was ever listed."""
         return not self._by_window
 
+    @property
+    def has_rejected(self) -> bool:
+        """Whether the person has rejected a text that can be reopened, in whatever window."""
+        return any(listing.has_rejected for listing in self._by_window.values())
+
     def set(self, window: sublime.Window, listing: Listing) -> None:
         """What waits in a window has changed."""
         self._by_window[window.id()] = listing
