@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from .diagnostic import SEVERITIES, Diagnostic, Position, Severity
-from .line_units import LineUnits
+from .diagnostic import SEVERITIES, Diagnostic, LineUnits, Position, Severity
 
 Result = tuple[str, int, int, str]
 """A result of a build: the path, the line and the column, both from 1 and 0 if there is none, and the text."""

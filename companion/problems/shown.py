@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..exclusion import Sharing
-from .diagnostic import Diagnostic
-from .line_units import LineUnits
+from .diagnostic import Diagnostic, LineUnits
 
 Convert = Callable[[str, Any, LineUnits], Diagnostic | None]
 

@@ -16,8 +16,8 @@ from companion.conversation.forms import Form, Values
 from companion.editor import WindowStatus
 from companion.ids import ReviewId, WindowId
 from companion.libraries.guard import Trouble
+from companion.problems.diagnostic import LineUnits
 from companion.problems.formats import of_lsp
-from companion.problems.line_units import LineUnits
 from companion.problems.shown import FileProblems, ShownProblems
 from companion.review.changes import TextEdit
 from companion.review.disk import Encodings, Stamp, stamp

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.problems.diagnostic import Position
+from companion.problems.diagnostic import LineUnits, Position
 from companion.problems.formats import of_build, of_linter, of_lsp
-from companion.problems.line_units import LineUnits
 
 TEXT = "x = 1\na = '😀' + é\n"
 
