@@ -186,7 +186,7 @@ class TestUnseen(CompanionCase):
         diffs = yield from self.propose_six()
         self.window.run_command("qwen_companion_go_to_diff")
         for diff in diffs[2:4]:
-            diff.attention.saw()
+            diff.attention.entered()
         self.window.run_command("qwen_companion_accept_all")
         yield lambda: len(self.cli.outcomes) == 3
         names = [Path(told["filePath"]).name for method, told in self.cli.outcomes if method == "ide/diffAccepted"]

@@ -76,13 +76,9 @@ class Attention:
         self.has_landed = False
 
     def entered(self) -> None:
-        """The person has clicked into it, or has run a command in it."""
+        """The person has clicked into it, run a command in it, or had all of it in front in the Review for a second."""
         self._is_seen = True
         self._focused = None
-
-    def saw(self) -> None:
-        """All its changes were in front of the person for a second in the Review."""
-        self._is_seen = True
 
     def brought(self) -> None:
         """The person has gone to it by a key or a command, which can't have been meant for anything else."""

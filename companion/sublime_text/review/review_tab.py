@@ -511,7 +511,7 @@ class ReviewTab:
             return
         found = [self._blocks[at].file for at in self._between(first, last) if self._sees(at, first, last)]
         for file in filter(None, found):
-            self.feed.proposals[file.key].attention.saw()
+            self.feed.proposals[file.key].attention.entered()
             self._seen.pop(file.key)
         if found:
             self.feed.look()
