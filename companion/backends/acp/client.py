@@ -30,8 +30,8 @@ from ...variables import decides, is_variable
 from ..agent import Agent, AgentSession, Block, Feature, SessionInfo, SessionPage, Way
 from ..wire import MOST_SHORT, read
 from ..workplace import OfferedServer, Surroundings, Workplace
-from . import decoder, extensions, process, schema
-from .decoder import Compactions, Plans
+from . import extensions, process, schema
+from .decoder import Decoder
 from .errors import AgentError, AnswerError, EndedError, VersionError
 from .files import Edited, find
 from .peer import Peer
@@ -80,8 +80,7 @@ class AcpAgent(Agent):
         self._events = Events()
         self._prompts = Prompts(self.running, self._events, self._turn_over)
         self._services = Services(self.running, self._events, self._prompts)
-        self._plans = Plans()
-        self._compactions = Compactions()
+        self._decoder = Decoder(self._services.output)
         self._subagents = Subagents()
         self._early: list[Mapping[str, Any]] | None = None
         """What came of sessions that aren't open, while one is being opened."""
@@ -215,10 +214,9 @@ class AcpAgent(Agent):
             logger.debug("%s sends the notification %s", self.name, method)
 
     def _updated(self, update: Mapping[str, Any]) -> None:
-        if (news := self._compactions.decode(update)) is None:
+        if update.get("sessionUpdate") in ("tool_call", "tool_call_update"):
             update = self._services.note(update)
-            news = [self._plans.decode(update) or decoder.decode(update, self._services.output, self.settings)]
-        for event in news:
+        for event in self._decoder.decode(update, self.settings):
             if isinstance(event, events.ToolCallUpdate):
                 self._prompts.acted()
             if not isinstance(event, events.Ignored):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
 from pydantic import BeforeValidator
 
@@ -14,33 +14,11 @@ from ..wire import MOST_SHORT, Text, Wire, as_object, as_text, objects, one_line
 from . import extensions
 from .schema import OptionsUpdate, SessionSettings
 
+T = TypeVar("T")
+
 MAX_PLANS = 50
 """Plans in prose, and compactions, that are remembered."""
 _STATES = {"pending", "in_progress", "completed", "cancelled"}
-
-
-class Plans:
-    """The plans in prose of one session. They are shown as parts of the answer."""
-
-    def __init__(self) -> None:
-        self._told: dict[str, str] = {}
-        """By the ids of the plans, as far as they were told."""
-
-    def decode(self, update: Mapping[str, Any]) -> events.Event | None:
-        """What an update adds to a plan in prose, which it has whole; None if it is of anything else."""
-        plan = as_object(update.get("plan"))
-        if update.get("sessionUpdate") != "plan_update" or plan.get("type") != "markdown":
-            return None
-        identifier, text = str(plan.get("planId")), plan.get("content")
-        if not isinstance(text, str):
-            return events.Unsupported("a plan without a text")
-        told = self._told.pop(identifier, "")
-        self._told[identifier] = text
-        while len(self._told) > MAX_PLANS:
-            del self._told[next(iter(self._told))]
-        # One that was written anew is told whole.
-        more = text.removeprefix(told) if text.startswith(told) else f"\n\n{text}"
-        return events.MessageChunk("answer", more, message=f"plan {identifier}")
 
 
 _COMPACTED = {
@@ -56,37 +34,6 @@ class _Compaction(Wire):
     compaction_id: str
     status: Text = ""
     error: Annotated[str, BeforeValidator(lambda value: one_line(as_text(value), MOST_SHORT))] = ""
-
-
-class Compactions:
-    """The compactions of one session: lines of the chat say when one begins and ends; its summary is a thought."""
-
-    def __init__(self) -> None:
-        self._told: dict[str, tuple[str, str]] = {}
-        """By their ids: the last state, and the summary as far as they were told."""
-
-    def decode(self, update: Mapping[str, Any]) -> list[events.Event] | None:
-        """What an update adds; None if it is of anything else. A state that was told before adds nothing."""
-        if update.get("sessionUpdate") not in ("compaction_update", "compaction_summary_chunk"):
-            return None
-        if (found := read(_Compaction, update)) is None:
-            return [events.Unsupported("a compaction that can't be read")]
-        state, told = self._told.pop(found.compaction_id, ("", ""))
-        content = as_object(update.get("content"))
-        more = plain_content(content) if content else ""
-        if summary := objects(update.get("summary")):
-            whole = "\n".join(map(plain_content, summary))
-            more = whole.removeprefix(told) if whole.startswith(told) else f"\n\n{whole}"
-        self._told[found.compaction_id] = found.status or state, told + more
-        while len(self._told) > MAX_PLANS:
-            del self._told[next(iter(self._told))]
-        news: list[events.Event] = []
-        if more:
-            news.append(events.MessageChunk("thought", more, message=f"compaction {found.compaction_id}"))
-        if found.status != state and (sentence := _COMPACTED.get(found.status)):
-            because = f": {found.error}" if found.error else "."
-            news.append(ChatNotice(sentence + because if found.status == "failed" else sentence))
-        return news
 
 
 def todo_list(call: Mapping[str, Any]) -> events.StatusUpdate | None:
@@ -127,29 +74,81 @@ Output = Callable[[str], Printed | None]
 """What a terminal has printed; None if there is no such terminal."""
 
 
-def decode(update: Mapping[str, Any], output: Output, settings: SessionSettings) -> events.Event:
-    """Decode an update. `settings` are those of the session, which it brings up to date."""
-    kind = str(update.get("sessionUpdate"))
-    match kind:
-        case "config_option_update":
-            settings.update((read(OptionsUpdate, update) or OptionsUpdate()).options)
-            return events.StatusUpdate(settings.choices.changes)
-        case "plan_update":
-            return _plan(update.get("plan", update.get("content", update)))
-        case "plan_removed":
-            return events.StatusUpdate({"plan": ()})
-        case "user_message_chunk" if extensions.is_own_context(update):
-            return events.Ignored("the agent's own context")
-        case "tool_call" | "tool_call_update":
-            update = with_terminals(update, output)
-        case _:
-            pass
-    event = decode_update(update)
-    if isinstance(event, events.StatusUpdate):
-        settings.mode = event.changes.get("mode", settings.mode)
-    if isinstance(event, events.Ignored) and not kind.startswith("_"):
-        return events.Unsupported(f"an update of the kind “{kind[:40]}”, which this version doesn't know")
-    return event
+class Decoder:
+    """Decodes the updates of one session. `output` reads the terminals that its tool calls show."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._plans: dict[str, str] = {}
+        """The plans in prose by their ids, as far as they were told."""
+        self._compactions: dict[str, tuple[str, str]] = {}
+        """By their ids: the last state, and the summary as far as they were told."""
+
+    def decode(self, update: Mapping[str, Any], settings: SessionSettings) -> Iterator[events.Event]:
+        """What an update tells, by its kind. `settings` are those of the session, which it brings up to date."""
+        match str(update.get("sessionUpdate")):
+            case "tool_call" | "tool_call_update":
+                yield decode_update(with_terminals(update, self._output))
+            case "plan_update":
+                yield self._plan(as_object(update.get("plan", update.get("content", update))))
+            case "plan_removed":
+                yield events.StatusUpdate({"plan": ()})
+            case "compaction_update" | "compaction_summary_chunk":
+                yield from self._compaction(update)
+            case "config_option_update":
+                settings.update((read(OptionsUpdate, update) or OptionsUpdate()).options)
+                yield events.StatusUpdate(settings.choices.changes)
+            case "user_message_chunk" if extensions.is_own_context(update):
+                pass
+            case kind:
+                event = decode_update(update)
+                if isinstance(event, events.StatusUpdate):
+                    settings.mode = event.changes.get("mode", settings.mode)
+                if isinstance(event, events.Ignored) and not kind.startswith("_"):
+                    event = events.Unsupported(f"an update of the kind “{kind[:40]}”, which this version doesn't know")
+                yield event
+
+    def _plan(self, plan: Mapping[str, Any]) -> events.Event:
+        """A plan as a list is the session's; one in prose, which is told whole each time, is a part of the answer."""
+        if plan.get("type") != "markdown":
+            if isinstance(plan.get("entries"), list):
+                return decode_update({"sessionUpdate": "plan", "entries": plan["entries"]})
+            return events.Unsupported("a plan that is not a list")
+        identifier, text = str(plan.get("planId")), plan.get("content")
+        if not isinstance(text, str):
+            return events.Unsupported("a plan without a text")
+        told = self._plans.pop(identifier, "")
+        _remember(self._plans, identifier, text)
+        return events.MessageChunk("answer", _news(text, told), message=f"plan {identifier}")
+
+    def _compaction(self, update: Mapping[str, Any]) -> Iterator[events.Event]:
+        """Lines of the chat say when a compaction begins and ends; its summary is a thought."""
+        if (found := read(_Compaction, update)) is None:
+            yield events.Unsupported("a compaction that can't be read")
+            return
+        state, told = self._compactions.pop(found.compaction_id, ("", ""))
+        content = as_object(update.get("content"))
+        more = plain_content(content) if content else ""
+        if summary := objects(update.get("summary")):
+            more = _news("\n".join(map(plain_content, summary)), told)
+        _remember(self._compactions, found.compaction_id, (found.status or state, told + more))
+        if more:
+            yield events.MessageChunk("thought", more, message=f"compaction {found.compaction_id}")
+        if found.status != state and (sentence := _COMPACTED.get(found.status)):
+            because = f": {found.error}" if found.error else "."
+            yield ChatNotice(sentence + because if found.status == "failed" else sentence)
+
+
+def _news(text: str, told: str) -> str:
+    """What a text that is told whole adds to what was told of it; one that was written anew is told whole."""
+    return text.removeprefix(told) if text.startswith(told) else f"\n\n{text}"
+
+
+def _remember(known: dict[str, T], identifier: str, value: T) -> None:
+    """Put something behind what is known of others, of which the oldest goes."""
+    known[identifier] = value
+    while len(known) > MAX_PLANS:
+        del known[next(iter(known))]
 
 
 def terminals(call: Mapping[str, Any]) -> list[str]:
@@ -187,11 +186,3 @@ def decode_usage(usage: Mapping[str, Any]) -> events.Event | None:
     # What was read from a cache is not among the input tokens of some agents.
     used = Cost(read=max(read, total - written), written=written)
     return events.MessageChunk("answer", usage=used) if used.read or used.written else None
-
-
-def _plan(plan: object) -> events.Event:
-    """A plan of the newer form; its entries are shown, whatever else it may be."""
-    fields = as_object(plan)
-    if isinstance(fields.get("entries"), list):
-        return decode_update({"sessionUpdate": "plan", "entries": fields["entries"]})
-    return events.Unsupported("a plan that is not a list")

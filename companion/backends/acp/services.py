@@ -183,18 +183,16 @@ class Services:
         return self._terminals.printed(terminal) or self._own_terminals.printed(terminal)
 
     def note(self, update: Mapping[str, Any]) -> Mapping[str, Any]:
-        """An update, which may be of a tool call with terminals or files. Returns it as it is to be decoded."""
-        call: Mapping[str, Any] = {}
-        if update.get("sessionUpdate") in ("tool_call", "tool_call_update"):
-            call = self._calls.note(update, self._turn)
-            if "toolCallId" in call:
-                update = {**update, "toolCallId": call["toolCallId"]}
-            if plan := decoder.todo_list(call):
-                self._events.publish(plan)
-            if tool_calls.is_over(update) and not self._events.is_history:
-                task = asyncio.create_task(self._settle(tool_calls.paths(call)))
-                self._settling.add(task)
-                task.add_done_callback(self._settling.discard)
+        """A tool call or an update of one, perhaps with terminals or files. Returns it as it is to be decoded."""
+        call = self._calls.note(update, self._turn)
+        if "toolCallId" in call:
+            update = {**update, "toolCallId": call["toolCallId"]}
+        if plan := decoder.todo_list(call):
+            self._events.publish(plan)
+        if tool_calls.is_over(update) and not self._events.is_history:
+            task = asyncio.create_task(self._settle(tool_calls.paths(call)))
+            self._settling.add(task)
+            task.add_done_callback(self._settling.discard)
         self.outputs.noted(update)
         if self._own_terminals.note(update):
             # What a terminal of its own has printed is shown where the tool call shows the terminal.

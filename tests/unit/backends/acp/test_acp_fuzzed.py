@@ -178,7 +178,7 @@ def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
     opened = read(schema.Opened, answer) or schema.Opened()
     settings = schema.SessionSettings.of(opened)
     settings.choices  # noqa: B018 - it must not raise
-    decoder.decode(update, lambda _: decoder.Printed("out", is_cut=True, is_running=False), settings)
+    decoder.Decoder(lambda _: decoder.Printed("out", is_cut=True, is_running=False)).decode(update, settings)
 
 
 @settings(max_examples=3 * settings().max_examples)
@@ -189,11 +189,12 @@ def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
     conversation.begin("epoch")
     here, settings = Locality("this computer", "/folder"), schema.SessionSettings(schema.Opened())
     last = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The end."}}
-    for number, update in enumerate([*told, last], 1):
-        event = decoder.decode(update, lambda _: decoder.Printed("out", is_cut=True, is_running=True), settings)
-        conversation.apply(Envelope(event, number, "prompt", "client"))
+    reads = decoder.Decoder(lambda _: decoder.Printed("out", is_cut=True, is_running=True))
+    number = 0
+    for event in (event for update in [*told, last] for event in reads.decode(update, settings)):
+        conversation.apply(Envelope(event, number := number + 1, "prompt", "client"))
         transcript.update(conversation.snapshot(), here)
-    conversation.apply(Envelope(TurnCompleted(stop_reason=reason), len(told) + 2, "prompt", "client"))
+    conversation.apply(Envelope(TurnCompleted(stop_reason=reason), number + 1, "prompt", "client"))
     render = transcript.update(conversation.snapshot(), here)
     transcript.text.encode()
     assert "The end." in transcript.text
