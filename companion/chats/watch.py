@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from itertools import takewhile
 from typing import Protocol
 
+from ..conversation.conversation import START
 from ..conversation.snapshot import Diff, Snapshot, Tool, Turn
 from ..ids import ChatId, WindowId
 from ..provenance.calls import ReportedTurn
@@ -90,6 +91,8 @@ class TurnWatch:
         self._window = window
         self._listener = listener
         self._running = ""
+        self._last: str | None = None
+        """The last turn of the last look while the chat was connected, empty if there was none; None if unknown."""
         self._is_connected = False
         self._ended = 0
         """When the last turn has ended, in nanoseconds."""
@@ -106,7 +109,12 @@ class TurnWatch:
         running = snapshot.status.running or ""
         turns = {turn.key: turn for turn in snapshot.changed}
         over: list[Turn] = []
-        for key in self._since(running, snapshot.order, turns):
+        news = list(self._since(running, snapshot.order, turns))
+        if snapshot.status.connection.state == "live":
+            self._last = snapshot.order[-1] if snapshot.order else ""
+        elif not self._last:
+            self._last = None  # what is there next may be a history
+        for key in news:
             if before := turns.get(self._running):
                 self._name(before, agent)
                 over.append(before)
@@ -126,13 +134,15 @@ class TurnWatch:
 
     def _since(self, running: str, order: Sequence[str], turns: Container[str]) -> Iterator[str]:
         """The turns that have begun since the last look, and nothing if none runs any more."""
-        if running == self._running:
+        if running and running == self._running:
             return
-        if self._running in order:
-            # What has waited for it may have had its whole turn by now.
-            later = order[order.index(self._running) + 1 :]
-            yield from (key for key in later if key in turns and key != running)
-        yield running
+        # What has waited for the one that ran may have had its whole turn by now, and so may a quick one.
+        before = self._running or self._last
+        begun = order[order.index(before) + 1 :] if before in order else order if before == "" else ()
+        later = [key for key in begun if key in turns and key not in {running, START}]
+        yield from later
+        if later or running != self._running:
+            yield running
 
     def _name(self, turn: Turn, agent: str) -> None:
         for item in turn.items:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from companion.chats.watch import TurnWatch
-from companion.conversation.snapshot import Diff, Location, Message, Snapshot, Status, Tool, Turn
+from companion.conversation.conversation import START
+from companion.conversation.snapshot import ConnectionStatus, Diff, Location, Message, Snapshot, Status, Tool, Turn
 from companion.ids import ChatId, WindowId
 
 from .chatting import CHAT, WINDOW
@@ -120,3 +122,37 @@ def test_turns_that_have_begun_and_ended_between_two_looks_are_told_too():
         ("ended", "three"),
         ("began", "Agent", "four", "Do four now"),
     ]
+
+
+def test_a_turn_that_has_begun_and_ended_between_two_looks_is_told_though_none_ran_before():
+    """A quick one, or one of which all was told at once after the connection was back."""
+    heard = Heard()
+    watch = TurnWatch(CHAT, WINDOW, heard)
+
+    def look(state: Any, *turns: Turn) -> list[Turn]:
+        status = Status(running=None, connection=ConnectionStatus(state))
+        return watch.seen(Snapshot(tuple(turn.key for turn in turns), turns, status), "Agent", 0)
+
+    start, one, two, three = (replace(asked(key), state="done") for key in (START, "one", "two", "three"))
+    assert look("connecting") == look("live") == []
+    assert look("live", start, one) == [one]
+    assert look("waiting", start, one) == look("live", start, one) == []
+    assert look("live", start, one, two) == [two]
+    assert heard.events == [
+        ("connected",),
+        ("began", "Agent", "one", "Do one now"),
+        ("ended", "one"),
+        ("began", "Agent", "two", "Do two now"),
+        ("ended", "two"),
+    ]
+    # The history of another conversation was not made here.
+    assert look("connecting") == look("live", three, one) == look("live", three, one) == []
+
+
+def test_the_history_of_a_conversation_that_takes_the_place_of_an_empty_one_is_no_news():
+    watch = TurnWatch(CHAT, WINDOW, Heard())
+    one = replace(asked("one"), state="done")
+    looks: list[tuple[Any, tuple[Turn, ...]]] = [("live", ()), ("connecting", ()), ("live", (one,))]
+    for state, turns in looks:
+        status = Status(connection=ConnectionStatus(state))
+        assert watch.seen(Snapshot(tuple(turn.key for turn in turns), turns, status), "Agent", 0) == []
