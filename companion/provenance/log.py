@@ -150,12 +150,14 @@ class ProvenanceLog:
 
         `path` is a real path. A line that can't be read is passed over.
         """
-        found: list[tuple[str, LoggedTurn]] = []
+        found: list[tuple[float, str, LoggedTurn]] = []
         folder = self._folder
         for root in _above(path):
-            name = os.path.relpath(path, root).replace(os.sep, "/")
-            found += [(root, turn) for turn in self._of(_path(folder, root), name)]
-        return sorted(found, key=lambda each: each[1].at)
+            name, latest = os.path.relpath(path, root).replace(os.sep, "/"), 0.0
+            for turn in self._of(_path(folder, root), name):
+                latest = max(latest, turn.at)  # in a log the order counts: the clock may have been set back
+                found.append((latest, root, turn))
+        return [(root, turn) for _, root, turn in sorted(found, key=lambda each: each[0])]
 
     def every(self, root: str, since: float = 0.0) -> list[LoggedTurn]:
         """All turns of a folder since a time, the oldest first."""

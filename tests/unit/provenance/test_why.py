@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from itertools import pairwise
 
 import pytest
@@ -77,6 +78,20 @@ def test_a_line_that_was_taken_away_and_that_the_person_writes_anew_is_theirs(de
     desk.save(before)
     assert desk.said("raise ValueError") == desk.said("if title not in") == [("", "")]
     assert desk.said("return round") != [("", "")]
+
+
+def test_what_the_person_writes_anew_is_theirs_also_after_the_clock_was_set_back(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop(desk)
+    before, now = desk.text(), time.time()
+    monkeypatch.setattr(time, "time", lambda: now - 3600)
+    desk.save(before.replace(CHECK, ""))
+    desk.save(before)
+    assert desk.said("raise ValueError") == [("", "")]
+    monkeypatch.undo()
+    desk.turn("Once more", (CHECK, CHECK.replace("sell", "have"), "It is shorter."))
+    assert desk.said("raise ValueError") == [("Once more", "It is shorter.")]
 
 
 def test_what_the_person_writes_anew_is_theirs_also_where_the_system_compares_paths_in_lower_case(
