@@ -65,7 +65,7 @@ class AgentList:
         """Ask which. What can be updated comes first, what this computer can't have last."""
         entries = sorted(self._listing.entries, key=self._rank)
         items = [self._item(entry) for entry in entries]
-        again = sublime.QuickPanelItem("Download the List Again", safe(self._age()))
+        again = sublime.QuickPanelItem("Download the List Again", safe(f"This list is {self._from()}"))
 
         def chosen(index: int) -> None:
             if index == len(entries):
@@ -107,9 +107,6 @@ class AgentList:
             day = f"of {self._listing.day}, " if self._listing.day else ""
             return f"{day}the one that came with the package"
         return time.strftime("of %Y-%m-%d %H:%M", time.localtime(self._listing.at))
-
-    def _age(self) -> str:
-        return f"This list is {self._from()}"
 
     def _picked(self, entry: RegistryEntry) -> None:
         plan = self._listing.plans.get(entry.id)

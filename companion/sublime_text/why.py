@@ -46,6 +46,8 @@ MOST = 4
 """Reasons in a popup."""
 LONGEST = 600
 """Characters of a prompt or a reason in a popup."""
+LONGEST_WORDS = 100
+"""Characters of a name, and of a prompt in a list."""
 WIDTH = 640
 HEIGHT = 480
 _STYLE = f"""{COLOURS}
@@ -207,8 +209,8 @@ def _part(number: int, reason: Reason, *, is_only: bool) -> str:
     lines = "" if is_only else f" · {_lines(reason.rows)}"
     asked = call.asked or turn.prompt
     parts = [f'<div class="quiet">{safe(_heading(turn) + lines)}</div>']
-    parts += [f"<div>“{safe(_short(asked))}”</div>"] if asked else []
-    parts += [f'<div class="reason">{safe(_short(call.reason))}</div>'] if call.reason else []
+    parts += [f"<div>“{safe(_one_line(asked, LONGEST))}”</div>"] if asked else []
+    parts += [f'<div class="reason">{safe(_one_line(call.reason, LONGEST))}</div>'] if call.reason else []
     if reason.commit:
         return f"{''.join(parts)}<div>{safe(NOTED.format(commit=reason.commit[:SHORT_ID]))}</div>"
     where = "Show in the chat" if turn.is_chat else "Open the transcript"
@@ -225,12 +227,8 @@ def _lines(rows: Sequence[int]) -> str:
     return f"line {first}" if first == last else f"lines {first}–{last}"
 
 
-def _short(text: str) -> str:
-    return shortened(" ".join(visible(text).split()), LONGEST)
-
-
-def _one_line(text: str) -> str:
-    return shortened(" ".join(visible(text).split()), 100)
+def _one_line(text: str, most: int = LONGEST_WORDS) -> str:
+    return shortened(" ".join(visible(text).split()), most)
 
 
 def go_to(adapter: Adapter, window: sublime.Window, turn: LoggedTurn) -> None:
