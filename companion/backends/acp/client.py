@@ -31,7 +31,7 @@ from ..agent import Agent, AgentSession, Block, Feature, SessionInfo, SessionPag
 from ..wire import MOST_SHORT, read
 from ..workplace import OfferedServer, Surroundings, Workplace
 from . import extensions, process, schema
-from .decoder import Decoder
+from .decoder import UpdateDecoder
 from .errors import AgentError, AnswerError, EndedError, VersionError
 from .files import Edited, find
 from .peer import Peer
@@ -80,7 +80,7 @@ class AcpAgent(Agent):
         self._events = Events()
         self._prompts = Prompts(self.running, self._events, self._turn_over)
         self._services = Services(self.running, self._events, self._prompts)
-        self._decoder = Decoder(self._services.output)
+        self._decoder = UpdateDecoder(self._services.output)
         self._subagents = Subagents()
         self._early: list[Mapping[str, Any]] | None = None
         """What came of sessions that aren't open, while one is being opened."""

@@ -74,7 +74,7 @@ Output = Callable[[str], Printed | None]
 """What a terminal has printed; None if there is no such terminal."""
 
 
-class Decoder:
+class UpdateDecoder:
     """Decodes the updates of one session. `output` reads the terminals that its tool calls show."""
 
     def __init__(self, output: Output) -> None:

@@ -178,7 +178,7 @@ def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
     opened = read(schema.Opened, answer) or schema.Opened()
     settings = schema.SessionSettings.of(opened)
     settings.choices  # noqa: B018 - it must not raise
-    decoder.Decoder(lambda _: decoder.Printed("out", is_cut=True, is_running=False)).decode(update, settings)
+    decoder.UpdateDecoder(lambda _: decoder.Printed("out", is_cut=True, is_running=False)).decode(update, settings)
 
 
 @settings(max_examples=3 * settings().max_examples)
@@ -189,7 +189,7 @@ def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
     conversation.begin("epoch")
     here, settings = Locality("this computer", "/folder"), schema.SessionSettings(schema.Opened())
     last = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The end."}}
-    reads = decoder.Decoder(lambda _: decoder.Printed("out", is_cut=True, is_running=True))
+    reads = decoder.UpdateDecoder(lambda _: decoder.Printed("out", is_cut=True, is_running=True))
     number = 0
     for event in (event for update in [*told, last] for event in reads.decode(update, settings)):
         conversation.apply(Envelope(event, number := number + 1, "prompt", "client"))
