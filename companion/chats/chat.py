@@ -355,9 +355,11 @@ class Chat:
             self.leave()
 
     async def _see_out(self) -> None:
-        """Read on until what runs is over, and what waits for its turn there."""
+        """Read on until what runs is over, and what waits for its turn there; or until it asks, which nobody sees."""
         conversation = self.connection.conversation
-        while (self.status.running is not None or self.status.queue) and self.status.connection.state not in _OVER:
+        while (status := self.status).running is not None or status.queue:
+            if status.permissions or status.connection.state in _OVER:
+                break
             await conversation.changed.wait()
             self._watch_turns(conversation.snapshot())
         self._seeing_out = None
