@@ -21,7 +21,7 @@ from ..backends.workplace import OfferedServer, Surroundings
 from ..background import answered
 from ..clis.environment import LoginEnvironment
 from ..conversation.conversation import Conversation
-from ..conversation.failures import AlreadyAnsweredError, ChatError, NotConnectedError
+from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.snapshot import ConnectionStatus, Item, Message, Snapshot, Status, Turn
 from ..exclusion import Sharing
 from ..ids import ChatId, WindowId
@@ -765,8 +765,6 @@ class Registry:
         async def do() -> None:
             try:
                 await act(chat)
-            except AlreadyAnsweredError as error:
-                self.screen.messenger.mention(str(error), chat.window)
             except ChatError as error:
                 self.screen.messenger.mention(str(error), chat.window)
 
