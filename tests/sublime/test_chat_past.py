@@ -69,7 +69,7 @@ class TestRewinding(ChatCase):
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["Rewind", "Edit this prompt"])
 
     def test_an_agent_that_can_not_go_back_has_its_files_taken_back(self) -> Steps:
-        yield from self.list_prompts(rewinds=False, is_written=True, inserted=0, deleted=0)
+        yield from self.list_prompts(rewinds=False, paths=("/p/a.py",), inserted=0, deleted=0)
         self.screen.pick("Make it better")
         yield lambda: len(self.screen.panels) == 2
         items = [(item.trigger, item.details) for item in self.screen.panels[-1][0]]
