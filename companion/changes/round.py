@@ -733,6 +733,7 @@ class Round:
             ours = self.objects.entry(self.state.base, at)
         elif ours is None and before and (found := self.find(path)) and found.renamed_from:
             at, ours = found.renamed_from, found.before
+            self.state.know(path, origin=at)
         renamed = {path: at} if at != path else {}
         if ours == after:
             pass  # it is there already

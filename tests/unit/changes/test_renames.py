@@ -382,6 +382,22 @@ def test_what_one_look_finds_of_a_file_that_was_renamed_and_replaced_is_undone(a
     assert at_once.listed() == {"a.py": "modified", "b.py": "created"}
 
 
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_a_renamed_file_that_is_saved_before_a_look_is_not_undone_alone_once_another_one_is_at_its_old_path(
+    tmp_path: Path, *, is_seen: bool
+):
+    folder = two_renamed(tmp_path)
+    (folder.path / "a.py").rename(folder.path / "c.py")
+    if is_seen:
+        folder.scan()
+    folder.edit("c.py", LINES, f"{LINES}mine\n")
+    replaced(folder)
+    with pytest.raises(WriteRefusedError, match=r"c\.py was a\.py before: undo a\.py first"):
+        folder.undo("c.py")
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == f"{LINES}mine\n"
+
+
 def test_a_file_that_was_renamed_and_replaced_before_a_look_is_not_undone_alone(at_once: Folder):
     at_once.scan()
     with pytest.raises(WriteRefusedError, match=r"b\.py was a\.py before: undo a\.py first"):
