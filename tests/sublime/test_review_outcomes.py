@@ -63,13 +63,13 @@ class TestSeveral(CompanionCase):
 
     def test_the_first_of_two_answers_counts(self) -> Steps:
         """A text that was accepted is none of those that were rejected."""
-        rejected = loaded("sublime_text.package").adapter().diffs.answers.rejected
-        before = rejected.handed_over()
+        reviews = loaded("sublime_text.package").adapter().thread._running[1].reviews
+        before = reviews.rejected
         yield from self.open_diff(PROPOSAL)
         self.proposal.run_command("qwen_companion_accept_diff")
         self.window.run_command("qwen_companion_reject_all")
         yield from self.written()
-        self.assertEqual(rejected.handed_over(), before)
+        self.assertEqual(reviews.rejected, before)
 
     def test_the_name_of_a_file_leaves_room_for_how_its_acceptance_is_taken_back(self) -> Steps:
         path, shown = self.folder / f"{'n' * 120}.py", list[str]()
