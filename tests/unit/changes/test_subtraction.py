@@ -181,7 +181,7 @@ def test_of_several_files_those_that_have_changed_since_are_named_and_the_others
     folder.scan()
     folder.keep_all()
     (folder.path / "b.py").unlink()
-    folder.saved("b.py")
+    folder.saves.handled("b.py", is_renamed=False)
     assert take_back(folder) == ["b.py has changed since"]
     assert folder.listed() == {"a.py": "modified"}
 
