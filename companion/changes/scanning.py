@@ -20,7 +20,7 @@ PAUSE = 2.0
 """Seconds between two scans while an agent is at work, at least."""
 LATE = 30.0
 """Seconds without a scan that ended, while an agent is at work, after which that is said."""
-SHARE = 65
+SHARE = 75
 """A scan that takes a second is followed by as many seconds without one: git uses two cores, so at most 5 % of one."""
 COMMANDS = frozenset({"checkout", "cherry-pick", "merge", "pull", "rebase", "reset", "revert", "stash"})
 """What git calls a change of the files as the person does."""
