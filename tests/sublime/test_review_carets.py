@@ -33,6 +33,17 @@ class CaretCase(ReviewCase):
             row = next(at for at, each in enumerate(self.lines()) if each.startswith(line))
             self.tab.sel().add(sublime.Region(self.tab.text_point(row, 0), self.tab.text_point(row + rows, 0)))
 
+    def both_seen(self) -> Steps:
+        """Two proposals in the Review that count as seen. Returns the diff of the second one."""
+        self.file.write_text(OLD)
+        (self.folder / "b.py").write_text(OLD)
+        first = yield from self.propose(f"{OLD}more\n")
+        second = yield from self.propose(OLD.replace("line 3\n", "three\n"), self.folder / "b.py")
+        yield from self.review()
+        yield self.has("▾ app.py", "more", "▾ b.py", "three")
+        yield lambda: first.attention.is_seen and second.attention.is_seen
+        return second
+
 
 class TestSelectionsThatEndAtALine(CaretCase):
     """Ctrl+L, a triple click and Shift+Down leave the caret at the beginning of the line below."""
@@ -57,13 +68,7 @@ class TestSelectionsThatEndAtALine(CaretCase):
 
     def test_accept_answers_the_proposal_of_the_selected_line(self) -> Steps:
         """The next one was accepted."""
-        self.file.write_text(OLD)
-        (self.folder / "b.py").write_text(OLD)
-        first = yield from self.propose(f"{OLD}more\n")
-        second = yield from self.propose(OLD.replace("line 3\n", "three\n"), self.folder / "b.py")
-        yield from self.review()
-        yield self.has("▾ app.py", "more", "▾ b.py", "three")
-        yield lambda: first.attention.is_seen and second.attention.is_seen
+        yield from self.both_seen()
         self.select_from("more")
         self.press("primary+s")
         yield lambda: self.cli.outcomes
@@ -89,13 +94,7 @@ class TestSelectionsThatEndAtALine(CaretCase):
 
     def test_a_click_answers_its_proposal_whatever_is_selected(self) -> Steps:
         """The selection means nothing to a link."""
-        self.file.write_text(OLD)
-        (self.folder / "b.py").write_text(OLD)
-        yield from self.propose(f"{OLD}more\n")
-        second = yield from self.propose(OLD.replace("line 3\n", "three\n"), self.folder / "b.py")
-        yield from self.review()
-        yield self.has("▾ app.py", "more", "▾ b.py", "three")
-        yield lambda: second.attention.is_seen
+        second = yield from self.both_seen()
         self.select_from("more", rows=3)
         self.screen.click(self.tab, f"accept:{second.review.number}")
         yield lambda: self.cli.outcomes
@@ -103,13 +102,7 @@ class TestSelectionsThatEndAtALine(CaretCase):
 
     def test_a_second_key_does_not_answer_the_proposal_that_comes_next(self) -> Steps:
         """It was in sight for a while, so it counts as seen; the key was held, or pressed twice."""
-        self.file.write_text(OLD)
-        (self.folder / "b.py").write_text(OLD)
-        first = yield from self.propose(f"{OLD}more\n")
-        second = yield from self.propose(OLD.replace("line 3\n", "three\n"), self.folder / "b.py")
-        yield from self.review()
-        yield self.has("▾ app.py", "more", "▾ b.py", "three")
-        yield lambda: first.attention.is_seen and second.attention.is_seen
+        yield from self.both_seen()
         self.go_to("more")
         self.press("shift+escape")
         yield lambda: len(self.cli.outcomes) == 1 and "▾ app.py" not in "".join(self.lines())
