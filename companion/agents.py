@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from .json_text import as_object
+
 DAEMON_AGENT = "Qwen Code"
 """What the agent of `qwen serve` is called: that does not say a name."""
 
@@ -84,8 +86,8 @@ class InstalledAgent:
 def read_installed(value: object) -> dict[str, InstalledAgent]:
     """The agents that were installed, by the registry's id. What can't be read is left out."""
     found: dict[str, InstalledAgent] = {}
-    for identifier, entry in cast("dict[str, Any]", value).items() if isinstance(value, dict) else ():
-        fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    for identifier, entry in as_object(value).items():
+        fields = as_object(entry)
         name, version, folder = (fields.get(key) for key in ("name", "version", "folder"))
         plain = {key: fields[key] for key in _KEYS & fields.keys()}
         if _is_text(name) and isinstance(version, str) and isinstance(folder, str) and not _wrong(plain):

@@ -86,10 +86,25 @@ def read_settings(path: Path, *, below: str = "") -> dict[str, Any]:
     return _object(text) or {}
 
 
+def as_object(value: object) -> dict[str, Any]:
+    """A value as an object; empty where it is anything else."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """A value as a list; empty where it is anything else."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """A value as a text; empty where it is anything else."""
+    return value if isinstance(value, str) else ""
+
+
 def setting(values: object, key: str, default: object = None) -> object:
     """The value of a key such as "ide.enabled"."""
     for part in key.split("."):
-        values = cast("dict[str, object]", values).get(part) if isinstance(values, dict) else None
+        values = as_object(values).get(part)
     return default if values is None else values
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit
 
+from .json_text import as_object
 from .variables import named_variables
 from .web import is_safe
 
@@ -100,7 +101,7 @@ def read_mcp_servers(value: object) -> tuple[tuple[McpServer, ...], list[str]]:
     found: list[McpServer] = []
     wrong: list[str] = []
     for name, entry in cast("dict[str, Any]", value).items():
-        fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+        fields = as_object(entry)
         if why := _wrong(name, fields):
             wrong.append(f"“agents_mcp_servers”: “{name[:64]}” {why}.")
             continue

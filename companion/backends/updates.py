@@ -29,6 +29,7 @@ from ..conversation.snapshot import (
     Speaker,
     Step,
 )
+from ..json_text import as_object, as_text
 from .wire import (
     MOST,
     MOST_SHORT,
@@ -37,8 +38,6 @@ from .wire import (
     Wire,
     as_id,
     as_line,
-    as_object,
-    as_text,
     objects,
     one_line,
     read,

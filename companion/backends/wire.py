@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.alias_generators import to_camel
 
 from ..conversation.snapshot import Choice
+from ..json_text import as_list, as_object, as_text
 
 M = TypeVar("M", bound="Wire")
 
@@ -38,16 +39,6 @@ class Wire(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, frozen=True)
 
 
-def as_object(value: object) -> dict[str, Any]:
-    """A value of the wire as an object; empty where it is anything else."""
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def as_list(value: object) -> list[Any]:
-    """A value of the wire as a list; empty where it is anything else."""
-    return cast("list[Any]", value) if isinstance(value, list) else []
-
-
 def objects(value: object) -> list[dict[str, Any]]:
     """The objects in a list; none if it isn't one."""
     return [item for item in as_list(value) if isinstance(item, dict)]
@@ -56,11 +47,6 @@ def objects(value: object) -> list[dict[str, Any]]:
 def texts(value: object) -> tuple[str, ...]:
     """The texts in a list; none if it isn't one."""
     return tuple(item for item in as_list(value) if isinstance(item, str))
-
-
-def as_text(value: object) -> str:
-    """A value of the wire as a text; empty where it is anything else."""
-    return value if isinstance(value, str) else ""
 
 
 def as_id(value: object) -> str | None:

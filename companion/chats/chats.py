@@ -14,7 +14,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Container, Coroutine, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from ..agents import DAEMON_AGENT, AgentCommand
 from ..backends.agent import (
@@ -27,12 +27,12 @@ from ..backends.agent import (
     Way,
 )
 from ..backends.connector import end_inherited, end_left
-from ..backends.wire import as_object
 from ..background import answered
 from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError
 from ..conversation.forms import Values
 from ..conversation.snapshot import Task
 from ..ids import ChatId, WindowId
+from ..json_text import as_list, as_object
 from ..platforms import programs
 from ..platforms.files import Content, FileRefusedError, IrregularError, entry
 from ..review.reviews import Reviews
@@ -318,9 +318,8 @@ def _said(record: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     message = as_object(as_object(fields).get("message"))
-    parts: object = message.get("parts")
     words: list[str] = []
-    for part in cast("list[object]", parts) if isinstance(parts, list) else []:
+    for part in as_list(message.get("parts")):
         text, call = as_object(part).get("text"), as_object(as_object(part).get("functionCall")).get("name")
         if isinstance(text, str) and text.strip():
             words.append(_clean_lines(text))

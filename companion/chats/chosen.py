@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..backends.wire import as_object
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import Status
+from ..json_text import as_object
 
 
 class UndecidedError(ChatError):

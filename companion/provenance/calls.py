@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, cast
+from typing import Any
 
 from ..conversation.snapshot import Message, Tool, Turn
 from ..conversation.turns import path_of, whole_texts
+from ..json_text import as_list, as_object
 from ..platforms import files
 
 MAX_SAID = 64 * 1024
@@ -135,9 +136,7 @@ def replaced_by(arguments: Mapping[str, Any], full: Callable[[str], str]) -> Ite
         is_everywhere = any(arguments.get(name) is True for name in _EVERYWHERE)
         yield TextReplacement(full(path), _first(arguments, _OLD) or None, new, is_everywhere)
         return
-    edits: object = arguments.get("edits")
-    for each in cast("list[object]", edits) if isinstance(edits, list) else ():
-        edit = cast("Mapping[str, Any]", each if isinstance(each, dict) else {})
+    for edit in map(as_object, as_list(arguments.get("edits"))):
         if (new := _first(edit, _NEW)) is not None:
             yield TextReplacement(full(path), _first(edit, _OLD) or None, new, edit.get("replace_all") is True)
     if (content := _first(arguments, _CONTENT)) is not None:

@@ -14,10 +14,11 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from .. import json_text
 from ..changes.hunks import MAX_COMPARED, differences
+from ..json_text import as_object
 from ..platforms import files
 from ..snapshots import project
 from ..snapshots.git import Git, GitStoppedError, program
@@ -226,8 +227,8 @@ def _of_key(key: str, about: Mapping[str, Any]) -> _Agent | None:
     """The agent of a key; None for a person, and for what is not known."""
     session = _SESSION.fullmatch(key)
     records: object = about.get("sessions") if session else about.get("prompts") if _PROMPT.fullmatch(key) else None
-    record = _object(_object(records).get(session[1] if session else key))
-    who = _object(record.get("agent_id"))
+    record = as_object(as_object(records).get(session[1] if session else key))
+    who = as_object(record.get("agent_id"))
     tool, model, identifier = (who.get(name) for name in ("tool", "model", "id"))
     if not (isinstance(tool, str) and tool.strip()):
         return None
@@ -236,10 +237,6 @@ def _of_key(key: str, about: Mapping[str, Any]) -> _Agent | None:
 
 def _parsed(text: str) -> Mapping[str, Any]:
     try:
-        return _object(json_text.read(text, MOST_PARTS))
+        return as_object(json_text.read(text, MOST_PARTS))
     except (ValueError, RecursionError):
         return {}
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

@@ -29,7 +29,7 @@ from ..changes.hunks import MAX_COMPARED
 from ..changes.recent import CLOCK
 from ..clis.families import qwen_home
 from ..ids import ReviewId, WindowId
-from ..json_text import read_own
+from ..json_text import as_list, as_object, as_text, read_own
 from ..platforms import files
 from ..settings import ReadTranscripts
 from .calls import ReportedTurn, TextReplacement, WritingCall, last_paragraph, real_path, replaced_by
@@ -193,7 +193,7 @@ class _Conversation:
             self.turns[-1].is_over = False
         if key and key not in self._pending and isinstance(arguments, dict) and len(self._pending) < MOST_CALLS:
             given = cast("Object", arguments)
-            path = _text(given.get("file_path")) or _text(given.get("path"))
+            path = as_text(given.get("file_path")) or as_text(given.get("path"))
             replaced = tuple(self._replaced(given))
             if _size(replaced) + sum(each.size for each in self._pending.values()) > MOST_KEPT:
                 return
@@ -207,7 +207,7 @@ class _Conversation:
             return
         self._known.add(key)
         turn = self.turns[-1]
-        whole = self._whole(_object(display), pending.path)
+        whole = self._whole(as_object(display), pending.path)
         replaced = (whole,) if whole else pending.replaced
         turn.size += _size(replaced)
         if replaced and len(turn.calls) < MOST_CALLS and turn.size <= MOST_KEPT:
@@ -238,7 +238,7 @@ class _Conversation:
 
     def _whole(self, shown: Object, path: str) -> TextReplacement | None:
         """The whole texts of a call, if the CLI tells them."""
-        path = _text(shown.get("filePath")) or _text(shown.get("file_path")) or path
+        path = as_text(shown.get("filePath")) or as_text(shown.get("file_path")) or path
         old = shown.get("originalContent", shown.get("originalFile"))
         new = shown.get("newContent")
         if path and isinstance(new, str) and (old is None or isinstance(old, str)):
@@ -246,9 +246,9 @@ class _Conversation:
         return None
 
     def _replaced(self, arguments: Object) -> Iterator[TextReplacement]:
-        if changes := _object(arguments.get("changes")):
+        if changes := as_object(arguments.get("changes")):
             yield from _changed(changes, self._full)
-        elif patch := _text(arguments.get("patch")):
+        elif patch := as_text(arguments.get("patch")):
             yield from _patched(patch, self._full)
         else:
             yield from replaced_by(arguments, self._full)
@@ -259,24 +259,24 @@ class _Conversation:
 
 def _qwen(talk: _Conversation, line: Object) -> None:
     """Qwen Code 0.24: a line for each message, which names its folder."""
-    talk.cwd = talk.cwd or _text(line.get("cwd"))
-    talk.session = talk.session or _text(line.get("sessionId"))
-    parts = [_object(part) for part in _list(_object(line.get("message")).get("parts"))]
+    talk.cwd = talk.cwd or as_text(line.get("cwd"))
+    talk.session = talk.session or as_text(line.get("sessionId"))
+    parts = [as_object(part) for part in as_list(as_object(line.get("message")).get("parts"))]
     match line.get("type"):
         case "user" if line.get("provenance", "real_user") == "real_user":
-            talk.asks(_text(line.get("uuid")), _typed_in_qwen(talk, line, parts), line.get("timestamp"))
+            talk.asks(as_text(line.get("uuid")), _typed_in_qwen(talk, line, parts), line.get("timestamp"))
         case "system" if line.get("subtype") == "slash_command":
-            said = _object(line.get("systemPayload"))
+            said = as_object(line.get("systemPayload"))
             if said.get("phase") == "invocation" and said.get("sentToModel", True):
-                talk.command = _text(said.get("rawCommand")), _time(line.get("timestamp"))
+                talk.command = as_text(said.get("rawCommand")), _time(line.get("timestamp"))
         case "user":  # a timer, a task in the background that has ended, a goal
             talk.begins(is_theirs=False)
         case "assistant":
-            talk.model = _text(line.get("model")) or talk.model
+            talk.model = as_text(line.get("model")) or talk.model
             _qwens_words(talk, parts)
         case "tool_result":
-            result = _object(line.get("toolCallResult"))
-            key = _text(result.get("callId"))
+            result = as_object(line.get("toolCallResult"))
+            key = as_text(result.get("callId"))
             if result.get("status") == "success":
                 talk.done(key, result.get("resultDisplay"))
             else:
@@ -289,10 +289,10 @@ def _qwens_words(talk: _Conversation, parts: Sequence[Object]) -> None:
     """What Qwen Code says, and the tools that it is about to call."""
     has_calls = False
     for part in parts:
-        talk.says(_text(part.get("text")))
-        if call := _object(part.get("functionCall")):
+        talk.says(as_text(part.get("text")))
+        if call := as_object(part.get("functionCall")):
             has_calls = True
-            talk.calls(_text(call.get("id")), _text(call.get("name")), call.get("args"))
+            talk.calls(as_text(call.get("id")), as_text(call.get("name")), call.get("args"))
     if not has_calls:
         talk.over()
 
@@ -304,7 +304,7 @@ def _typed_in_qwen(talk: _Conversation, line: Object, parts: Sequence[Object]) -
     """
     command, talk.command = talk.command, None
     if line.get("subtype") == "mid_turn_user_message":
-        return _text(_object(line.get("systemPayload")).get("displayText")).partition(_FILES)[0]
+        return as_text(as_object(line.get("systemPayload")).get("displayText")).partition(_FILES)[0]
     if command is None:
         return _typed(parts)
     # A hook may have refused the text, and then this is something else.
@@ -314,23 +314,23 @@ def _typed_in_qwen(talk: _Conversation, line: Object, parts: Sequence[Object]) -
 
 def _gemini(talk: _Conversation, line: Object) -> None:
     """Gemini CLI 0.61: a message is written anew when something comes to it."""
-    talk.session = talk.session or _text(line.get("sessionId"))
+    talk.session = talk.session or as_text(line.get("sessionId"))
     match line.get("type"):
         case "user":
             shown = line.get("displayContent")  # what the person has typed, if something else was sent
             if words := _typed(line.get("content") if shown is None else shown):
-                talk.asks(_text(line.get("id")), words, line.get("timestamp"))
+                talk.asks(as_text(line.get("id")), words, line.get("timestamp"))
             elif shown is not None:  # the CLI itself says something after a tool, such as that it shall go on
                 talk.begins(is_theirs=False)
         case "gemini":
-            talk.model = _text(line.get("model")) or talk.model
-            for thought in _list(line.get("thoughts")):
-                talk.says(_text(_object(thought).get("description")))
-            talk.says(" ".join(_text(_object(part).get("text")) for part in _parts(line.get("content"))))
-            calls = [_object(call) for call in _list(line.get("toolCalls"))]
+            talk.model = as_text(line.get("model")) or talk.model
+            for thought in as_list(line.get("thoughts")):
+                talk.says(as_text(as_object(thought).get("description")))
+            talk.says(" ".join(as_text(as_object(part).get("text")) for part in _parts(line.get("content"))))
+            calls = [as_object(call) for call in as_list(line.get("toolCalls"))]
             for call in calls:
-                key = _text(call.get("id"))
-                talk.calls(key, _text(call.get("name")), call.get("args"))
+                key = as_text(call.get("id"))
+                talk.calls(key, as_text(call.get("name")), call.get("args"))
                 if call.get("status") == "success":
                     talk.done(key, call.get("resultDisplay"))
                 elif call.get("status") in {"error", "cancelled"}:
@@ -343,28 +343,28 @@ def _gemini(talk: _Conversation, line: Object) -> None:
 
 def _claude(talk: _Conversation, line: Object) -> None:
     """Claude Code 2.1.318: messages as its API has them. It says which ones the person has written."""
-    talk.cwd = talk.cwd or _text(line.get("cwd"))
-    talk.session = talk.session or _text(line.get("sessionId"))
+    talk.cwd = talk.cwd or as_text(line.get("cwd"))
+    talk.session = talk.session or as_text(line.get("sessionId"))
     if any(line.get(name) is True for name in _CLAUDES_ASIDES):
         if line.get("isMeta") is True and _is_others(line):
             talk.begins(is_theirs=False)
         return
-    message = _object(line.get("message"))
-    parts = [_object(part) for part in _parts(message.get("content"))]
+    message = as_object(line.get("message"))
+    parts = [as_object(part) for part in _parts(message.get("content"))]
     match line.get("type"):
         case "user":
             _claudes_user(talk, line, parts)
         case "attachment":
-            queued = _object(line.get("attachment"))
+            queued = as_object(line.get("attachment"))
             if queued.get("type") == "queued_command" and "origin" in queued:  # said while it works
-                said = [_object(part) for part in _parts(queued.get("prompt"))]
-                _claudes_prompt(talk, line, queued, [_text(part.get("text")) for part in said])
+                said = [as_object(part) for part in _parts(queued.get("prompt"))]
+                _claudes_prompt(talk, line, queued, [as_text(part.get("text")) for part in said])
         case "assistant":
-            talk.model = _text(message.get("model")) or talk.model
+            talk.model = as_text(message.get("model")) or talk.model
             for part in parts:
-                talk.says(_text(part.get("text")) or _text(part.get("thinking")))
+                talk.says(as_text(part.get("text")) or as_text(part.get("thinking")))
                 if part.get("type") == "tool_use":
-                    talk.calls(_text(part.get("id")), _text(part.get("name")), part.get("input"))
+                    talk.calls(as_text(part.get("id")), as_text(part.get("name")), part.get("input"))
             if message.get("stop_reason") == "end_turn":
                 talk.over()
         case _:
@@ -375,12 +375,12 @@ def _claudes_user(talk: _Conversation, line: Object, parts: Sequence[Object]) ->
     """The results of calls, or what somebody has said."""
     results = [part for part in parts if part.get("type") == "tool_result"]
     for part in results:
-        key = _text(part.get("tool_use_id"))
+        key = as_text(part.get("tool_use_id"))
         if part.get("is_error") is True:
             talk.failed(key)
         else:
             talk.done(key, _claudes(line.get("toolUseResult")) if len(results) == 1 else None)
-    texts = [_text(part.get("text")) for part in parts if part.get("type") == "text"]
+    texts = [as_text(part.get("text")) for part in parts if part.get("type") == "text"]
     if not results or (any(texts) and _is_human(line)):
         _claudes_prompt(talk, line, line, texts)
 
@@ -391,7 +391,7 @@ def _claudes_prompt(talk: _Conversation, line: Object, said: Object, texts: Sequ
     if command := _CLAUDES_COMMAND.fullmatch(words):  # the text that it stands for is an aside
         words = " ".join(filter(None, command.groups()))
     if words.strip() and _is_human(said):
-        talk.asks(_text(line.get("uuid")), words, line.get("timestamp"))
+        talk.asks(as_text(line.get("uuid")), words, line.get("timestamp"))
     else:  # an interruption, a command, another session, a task in the background that has ended, a picture alone
         talk.begins(is_theirs=False)
 
@@ -406,17 +406,17 @@ _CLAUDES_ASIDES = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTran
 
 
 def _is_human(said: Object) -> bool:
-    return _object(said.get("origin")).get("kind") == "human"
+    return as_object(said.get("origin")).get("kind") == "human"
 
 
 def _is_others(said: Object) -> bool:
     """Whether somebody else has said it, such as another session."""
-    return _object(said.get("origin")).get("kind") not in (None, "human")
+    return as_object(said.get("origin")).get("kind") not in (None, "human")
 
 
 def _claudes(value: object) -> Object:
     """The whole texts of an edit or a write of Claude Code's, in the words of the others."""
-    shown = _object(value)
+    shown = as_object(value)
     old, content = shown.get("originalFile"), shown.get("content")
     gone, come = shown.get("oldString"), shown.get("newString")
     if isinstance(content, str) and (old is None or isinstance(old, str)) and "originalFile" in shown:
@@ -432,24 +432,24 @@ def _claudes(value: object) -> Object:
 
 def _codex(talk: _Conversation, line: Object) -> None:
     """Codex 0.166: items as its person sees them, among others as its API has them."""
-    payload = _object(line.get("payload"))
-    item = _object(payload.get("item"))
+    payload = as_object(line.get("payload"))
+    item = as_object(payload.get("item"))
     match line.get("type"), payload.get("type"), item.get("type"):
         case ("session_meta", _, _) if payload.get("thread_source") == "user":  # not of a sub-agent
-            talk.cwd, talk.session = _text(payload.get("cwd")), _text(payload.get("id"))
+            talk.cwd, talk.session = as_text(payload.get("cwd")), as_text(payload.get("id"))
         case ("turn_context", _, _):
-            talk.model = _text(payload.get("model")) or talk.model
+            talk.model = as_text(payload.get("model")) or talk.model
         case ("event_msg", "task_started", _):
-            talk.begins(is_theirs=_object(payload.get("turn_attribution")).get("turn_trigger") == "user")
+            talk.begins(is_theirs=as_object(payload.get("turn_attribution")).get("turn_trigger") == "user")
         case ("event_msg", "item_completed", "UserMessage") if talk.is_theirs:
             if (words := _joined(item.get("content"))).strip():
-                talk.asks(_text(item.get("id")), words, line.get("timestamp"))
+                talk.asks(as_text(item.get("id")), words, line.get("timestamp"))
             else:  # a picture alone
                 talk.begins(is_theirs=False)
         case ("event_msg", "item_completed", "AgentMessage"):
             talk.says(_joined(item.get("content")))
         case ("event_msg", "item_completed", "FileChange"):
-            key = _text(item.get("id"))
+            key = as_text(item.get("id"))
             talk.calls(key, "apply_patch", {"changes": item.get("changes")})
             if item.get("status") == "completed":
                 talk.done(key)
@@ -463,19 +463,19 @@ def _codex(talk: _Conversation, line: Object) -> None:
 
 def _copilot(talk: _Conversation, line: Object) -> None:
     """Copilot CLI 1.0.102: events of a session, which has its sub-agents' among them."""
-    data = _object(line.get("data"))
+    data = as_object(line.get("data"))
     if line.get("agentId"):  # of a sub-agent
         return
     # Once an answer is through, something other than the person may begin the next one, and no line says who has.
     is_over = bool(talk.turns) and talk.turns[-1].is_over
     match line.get("type"):
         case "session.start" if not data.get("detachedFromSpawningParentSessionId"):
-            talk.session, talk.cwd = _text(data.get("sessionId")), _text(_object(data.get("context")).get("cwd"))
-            talk.model = _text(data.get("selectedModel"))
+            talk.session, talk.cwd = as_text(data.get("sessionId")), as_text(as_object(data.get("context")).get("cwd"))
+            talk.model = as_text(data.get("selectedModel"))
         case "session.resume" | "session.context_changed" if talk.session:
-            talk.cwd = _text(_object(data.get("context", data)).get("cwd")) or talk.cwd
-        case "user.message" if _text(data.get("content")).strip() and not _is_copilots_own(data):
-            talk.asks(_text(line.get("id")), _text(data.get("content")), line.get("timestamp"))
+            talk.cwd = as_text(as_object(data.get("context", data)).get("cwd")) or talk.cwd
+        case "user.message" if as_text(data.get("content")).strip() and not _is_copilots_own(data):
+            talk.asks(as_text(line.get("id")), as_text(data.get("content")), line.get("timestamp"))
         case "user.message":  # another agent, the autopilot that goes on, a picture alone
             talk.begins(is_theirs=False)
         case "system.notification" | "assistant.turn_start" if is_over:
@@ -487,7 +487,7 @@ def _copilot(talk: _Conversation, line: Object) -> None:
             _copilots_words(talk, data)
         case "tool.execution_complete":
             ends = talk.done if data.get("success") is True else talk.failed
-            ends(_text(data.get("toolCallId")))
+            ends(as_text(data.get("toolCallId")))
         case _:
             pass
 
@@ -498,25 +498,25 @@ def _is_copilots_own(data: Object) -> bool:
 
 def _copilots_words(talk: _Conversation, data: Object) -> None:
     """What Copilot CLI says, and the tools that it is about to call."""
-    talk.model = _text(data.get("model")) or talk.model
-    talk.says(_text(data.get("reasoningText")))
-    talk.says(_text(data.get("content")))
-    requests = [_object(each) for each in _list(data.get("toolRequests"))]
+    talk.model = as_text(data.get("model")) or talk.model
+    talk.says(as_text(data.get("reasoningText")))
+    talk.says(as_text(data.get("content")))
+    requests = [as_object(each) for each in as_list(data.get("toolRequests"))]
     for each in requests:
         arguments = each.get("arguments")  # a text is a patch
         arguments = {"patch": arguments} if isinstance(arguments, str) else arguments
-        talk.calls(_text(each.get("toolCallId")), _text(each.get("name")), arguments)
+        talk.calls(as_text(each.get("toolCallId")), as_text(each.get("name")), arguments)
     if not requests:
         talk.over()
 
 
 def _joined(content: object) -> str:
-    return "\n".join(_text(_object(part).get("text")) for part in _list(content))
+    return "\n".join(as_text(as_object(part).get("text")) for part in as_list(content))
 
 
 def _is_beside(kind: Kind, line: Object) -> bool:
     """Whether a line is known to say nothing of a conversation with the person."""
-    what = _text(line.get("type"))
+    what = as_text(line.get("type"))
     match kind:
         case "qwen":
             return what == "system" or (what == "user" and line.get("provenance", "real_user") != "real_user")
@@ -525,7 +525,7 @@ def _is_beside(kind: Kind, line: Object) -> bool:
         case "claude":
             return any(line.get(name) is True for name in _CLAUDES_ASIDES) or what in _CLAUDES_OWN
         case "codex":
-            inner = _text(_object(line.get("payload")).get("type"))
+            inner = as_text(as_object(line.get("payload")).get("type"))
             return what in _CODEXS_OWN or (what in {"event_msg", "response_item"} and inner in _CODEXS_ITEMS)
         case "copilot":
             return bool(line.get("agentId")) or what in _COPILOTS_OWN or what.partition(".")[0] in _COPILOTS_ROOMS
@@ -573,11 +573,11 @@ _LINE = re.compile(r"[^\n]*\n(?!\\)|[^\n]+(?=\n\\|\Z)")
 def _changed(changes: Object, full: Callable[[str], str]) -> Iterator[TextReplacement]:
     """What Codex has changed, by path: a new file, or the lines of each hunk, with those around them."""
     for path, each in changes.items():
-        change = _object(each)
-        where = full(_text(change.get("move_path")) or path)
+        change = as_object(each)
+        where = full(as_text(change.get("move_path")) or path)
         if change.get("type") == "add":
-            yield TextReplacement(where, None, _text(change.get("content")))
-        diff = _text(change.get("unified_diff"))
+            yield TextReplacement(where, None, as_text(change.get("content")))
+        diff = as_text(change.get("unified_diff"))
         for hunk in _HUNK.split(diff)[1:] if diff.count("\n") <= MOST_LINES else ():
             yield TextReplacement(where, *_sides(_LINE.findall(hunk)))
 
@@ -670,13 +670,13 @@ class CliTranscript:
 
     def _document(self, data: bytes) -> None:
         whole = _parsed(data)
-        self.talk.session = _text(whole.get("sessionId"))
-        messages = _list(whole.get("messages"))
+        self.talk.session = as_text(whole.get("sessionId"))
+        messages = as_list(whole.get("messages"))
         if data.strip() and "messages" not in whole:
             self._strange = STRANGE
         typed = self._typed_beside() if messages else frozenset[str]()
         for message in messages:
-            line = _object(message)
+            line = as_object(message)
             words = _typed(line.get("content"))
             is_typed = "displayContent" in line or line.get("type") != "user" or not words or words in typed
             self._feed(line if is_typed else {**line, "displayContent": ""})  # a command stands for it
@@ -686,14 +686,16 @@ class CliTranscript:
         folder = os.path.dirname(os.path.dirname(self._name))
         with contextlib.suppress(OSError, ValueError, RecursionError):
             data = files.read(os.path.join(folder, _TYPED), DOCUMENT, below=self._base).data
-            return frozenset(_text(_object(each).get("message")) for each in _list(json_text.read(data, MOST_PARTS)))
+            return frozenset(
+                as_text(as_object(each).get("message")) for each in as_list(json_text.read(data, MOST_PARTS))
+            )
         return frozenset()
 
     def _feed(self, line: Object) -> None:
         before = self.talk.taken
         with contextlib.suppress(TypeError, ValueError, AttributeError, KeyError):  # another form than was expected
             _READERS[self.kind](self.talk, line)
-        data, payload = _object(line.get("data")), _object(line.get("payload"))
+        data, payload = as_object(line.get("data")), as_object(line.get("payload"))
         for said in (line.get("version"), payload.get("cli_version"), data.get("copilotVersion")):
             if isinstance(said, str) and _VERSION.fullmatch(said):
                 self.version = said
@@ -928,36 +930,24 @@ def _written(base: str, path: str) -> str:
 
 def _parsed(data: bytes) -> Object:
     try:
-        return _object(json_text.read(data, MOST_PARTS))
+        return as_object(json_text.read(data, MOST_PARTS))
     except (ValueError, RecursionError):
         return {}
 
 
-def _object(value: object) -> Object:
-    return cast("Object", value) if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
-
-
 def _parts(content: object) -> list[object]:
     """The parts of a message, of which a text alone is one."""
-    return [{"type": "text", "text": content}] if isinstance(content, str) else _list(content)
+    return [{"type": "text", "text": content}] if isinstance(content, str) else as_list(content)
 
 
 def _typed(content: object) -> str:
     """The words of a message of Qwen Code or Gemini CLI: what files and hooks add to them comes after them."""
-    texts = (_text(_object(part).get("text")) for part in _parts(content))
+    texts = (as_text(as_object(part).get("text")) for part in _parts(content))
     return next(filter(None, texts), "").partition(_FILES)[0]
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _time(value: object) -> float:
     try:
-        return datetime.fromisoformat(_text(value)).timestamp()
+        return datetime.fromisoformat(as_text(value)).timestamp()
     except (ValueError, OverflowError, OSError):
         return 0.0

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from .. import json_text
 from ..conversation.failures import ChatError
+from ..json_text import as_object
 from ..variables import decides, is_variable
 from ..visible import is_plain
 from ..web import is_safe
@@ -152,13 +153,13 @@ def read_entries(data: bytes) -> tuple[RegistryEntry, ...]:
         body = json_text.read(data)
     except (ValueError, RecursionError):
         raise DamagedListError("it is not JSON") from None
-    agents = _object(body).get("agents")
+    agents = as_object(body).get("agents")
     if not isinstance(agents, list):
         raise DamagedListError("it has no agents")
     found: dict[str, RegistryEntry] = {}
     for value in cast("list[object]", agents)[:MOST_AGENTS]:
         try:
-            entry = _entry(_object(value))
+            entry = _entry(as_object(value))
         except ValueError as error:
             logger.info("An agent of the registry is left out: %s", error)
             continue
@@ -170,20 +171,20 @@ def read_entries(data: bytes) -> tuple[RegistryEntry, ...]:
 
 def read_day(data: bytes) -> str:
     """Of which day a list is that can be read, such as "2026-11-22"; empty if it doesn't say."""
-    return _shown(_object(_object(json_text.read(data)).get("origin")).get("on"))
+    return _shown(as_object(as_object(json_text.read(data)).get("origin")).get("on"))
 
 
 def _entry(fields: Mapping[str, Any]) -> RegistryEntry:
     """An agent. Raises ValueError if its id, its name or its version can't be used, or nothing can be installed."""
-    distribution = _object(fields.get("distribution"))
+    distribution = as_object(fields.get("distribution"))
     version = _matching(_VERSION, fields.get("version"), "version")
     archives = {
         system: archive
-        for system, value in _object(distribution.get("binary")).items()
-        if _SYSTEM.fullmatch(system) and (archive := _archive(_object(value)))
+        for system, value in as_object(distribution.get("binary")).items()
+        if _SYSTEM.fullmatch(system) and (archive := _archive(as_object(value)))
     }
     runners: tuple[Runner, ...] = ("npx", "uvx")
-    sources = (_package(runner, _object(distribution.get(runner)), version) for runner in runners)
+    sources = (_package(runner, as_object(distribution.get(runner)), version) for runner in runners)
     packages = tuple(source for source in sources if source)
     identifier = _matching(_ID, fields.get("id"), "id")
     if not archives and not packages:
@@ -288,7 +289,3 @@ def _shown(value: object) -> str:
 def _is_seen(text: str) -> bool:
     """Whether nothing in a text is hidden or acts."""
     return text.isprintable() and is_plain(text)
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}

@@ -9,8 +9,9 @@ from pydantic import BeforeValidator
 
 from ...conversation import events
 from ...conversation.snapshot import ChatNotice, Cost, Step
+from ...json_text import as_object, as_text
 from ..updates import RUNNING_TERMINALS, decode_count, decode_update, plain_content
-from ..wire import MOST_SHORT, Text, Wire, as_object, as_text, objects, one_line, read
+from ..wire import MOST_SHORT, Text, Wire, objects, one_line, read
 from . import extensions
 from .schema import OptionsUpdate, SessionSettings
 

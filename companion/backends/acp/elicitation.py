@@ -16,8 +16,9 @@ from pydantic_core import SchemaError
 from ...conversation.failures import ChatError
 from ...conversation.forms import FieldKind, Form, FormChoice, FormField, Value, Values, is_finite
 from ...conversation.snapshot import PermissionOption
+from ...json_text import as_list, as_object
 from ...web import host_of
-from ..wire import as_id, as_list, as_object, objects, texts
+from ..wire import as_id, objects, texts
 
 ACCEPT, DECLINE = "accept", "decline"
 CANCELLED: Mapping[str, Any] = {"action": "cancel"}

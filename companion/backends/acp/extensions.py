@@ -9,7 +9,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..wire import as_object, texts
+from ...json_text import as_object
+from ..wire import texts
 from .schema import AuthMethod, Initialized
 
 DRAIN = "craft/drainMidTurnQueue"

@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, cast
 
 from ... import json_text
-from ..wire import as_object, bounded
+from ...json_text import as_object
+from ..wire import bounded
 from .errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, Field
 
 from ...conversation.snapshot import Choices, SessionOption
+from ...json_text import as_list, as_object
 from ..wire import (
     Name,
     Object,
@@ -21,8 +22,6 @@ from ..wire import (
     ShortText,
     Text,
     Wire,
-    as_list,
-    as_object,
     choices_of,
     part,
     parts,

@@ -14,8 +14,9 @@ from ...conversation import events
 from ...conversation.failures import AlreadyAnsweredError
 from ...conversation.forms import Values
 from ...conversation.snapshot import ChatNotice
+from ...json_text import as_object
 from ..updates import decode_permission
-from ..wire import as_object, one_line
+from ..wire import one_line
 from . import decoder, extensions, tool_calls
 from .elicitation import ACCEPT, CANCELLED, Elicitation, FormError, decode_elicitation, encode_answer
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RequestError

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...json_text import as_object, as_text
 from ..updates import MAX_TITLE
-from ..wire import MOST_SHORT, as_id, as_object, as_text, objects, one_line
+from ..wire import MOST_SHORT, as_id, objects, one_line
 
 MAX_SUBAGENTS = 200
 """Sub-agents of one session; what further ones do is not shown."""

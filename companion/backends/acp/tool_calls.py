@@ -12,10 +12,11 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
+from ...json_text import as_list, as_object, as_text
 from ...provenance.calls import replaced_by
 from ...provenance.replay import Effort, TooMuchError
 from ...review.source_text import SourceText
-from ..wire import as_id, as_line, as_list, as_object, as_text, objects
+from ..wire import as_id, as_line, objects
 
 MAX_KEPT = 500
 """Tool calls that are remembered. An agent tells of the older ones no more."""

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from ...conversation.events import MOST_TURNS, Envelope, EventCursor, Replay
 from ...conversation.snapshot import Choices, ContextWindow, Queued, Task
+from ...json_text import as_list, as_object
 from ..agent import RewindPoint, SigningIn
 from ..wire import (
     Number,
@@ -20,8 +21,6 @@ from ..wire import (
     ShortText,
     Text,
     Wire,
-    as_list,
-    as_object,
     choices_of,
     objects,
     part,

@@ -11,8 +11,9 @@ from ... import json_text
 from ...conversation import events
 from ...conversation.events import Envelope
 from ...conversation.snapshot import ChatNotice, Queued
+from ...json_text import as_object, as_text
 from ..updates import decode_permission, decode_update, ignored
-from ..wire import MOST, as_object, as_text, bounded, texts
+from ..wire import MOST, bounded, texts
 
 logger = logging.getLogger(__name__)
 

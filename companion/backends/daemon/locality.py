@@ -17,8 +17,9 @@ import psutil
 from ...agents import DAEMON_AGENT
 from ...conversation.failures import ChatError
 from ...conversation.snapshot import Locality
+from ...json_text import as_list, as_object
 from ...platforms.files import entry
-from ..wire import as_list, as_object, objects
+from ..wire import objects
 from .address import Address
 from .answers import Capabilities
 

@@ -21,8 +21,8 @@ import httpx2
 from ... import json_text
 from ...conversation.events import Envelope
 from ...conversation.failures import ChatError, SessionGoneError, StreamLostError, UnsendableError
+from ...json_text import as_object
 from ..agent import AgentSession
-from ..wire import as_object
 from .address import Address
 from .decoder import decode
 from .errors import (
