@@ -48,9 +48,9 @@ from .companion.sublime_text.chat.pickers import (
     QwenCompanionChatModelCommand,
     QwenCompanionChatOptionsCommand,
     QwenCompanionChatPictureCommand,
+    QwenCompanionChatSessionsCommand,
     QwenCompanionDaemonCommand,
 )
-from .companion.sublime_text.chat.sessions import QwenCompanionChatSessionsCommand
 from .companion.sublime_text.chat.sign_in import QwenCompanionChatSignInCommand, QwenCompanionChatSignOutCommand
 from .companion.sublime_text.comments.comment_commands import (
     QwenCompanionCommentCommand,

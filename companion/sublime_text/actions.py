@@ -23,9 +23,8 @@ from ..problems.message import problems_text
 from ..visible import ShownText, visible_name
 from . import package
 from .buffers import text_of, write_all
-from .chat.context import excerpt
 from .chat.opening import have_chat
-from .chat.prompt import Recall
+from .chat.prompt import Recall, excerpt
 from .own_views import VIEWS
 from .panels import PanelItem, choose, say, to_clipboard
 from .prompts import Recipient, choose_recipient, meant, named_in, paste, recipients

@@ -19,8 +19,8 @@ from ..server.path_maps import PathMaps
 from ..thread import CompanionThread
 from .bridge import UiBridge
 from .chat.chats import ChatViews
-from .chat.consent import Consent
-from .chat.context import context_of
+from .chat.opening import Consent
+from .chat.prompt import context_of
 from .comments.panel import CommentPanel
 from .comments.sending import send_after_answer
 from .editor_events import EditorEvents, WindowStates, windows_to_serve

@@ -11,7 +11,7 @@ from ..agents import InstalledAgent, read_installed
 from ..exclusion import Sharing
 from ..ids import WindowId
 from ..settings import FILE, PROJECT_KEY, STRICTEST, DaemonSettings, Problem, Settings, Values, held, overridden, read
-from .chat.consent import FILE as AGENTS_FILE
+from .chat.opening import AGENTS_FILE
 
 _KEY = "qwen_companion"
 _INSTALLED = "installed"

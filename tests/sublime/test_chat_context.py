@@ -157,13 +157,13 @@ class TestContext(ChatCase):
         self.assertEqual([each.name for each in (yield from self.sent("Again"))], ["b.py", "app.py"])
 
     def test_a_long_selection_is_cut(self) -> Steps:
-        context = loaded("sublime_text.chat.context")
-        self.code.run_command("append", {"characters": "x" * (context.MOST + 10)})
+        context = loaded("sublime_text.chat.prompt")
+        self.code.run_command("append", {"characters": "x" * (context.MOST_SELECTED + 10)})
         self.select_text(0, self.code.size())
         self.adapter.chats.context.look(self.window)
         [excerpt] = yield from self.sent()
         self.assertTrue(excerpt.text.endswith("x\n(The rest of the selection is left out.)"))
-        self.assertLess(len(excerpt.text), context.MOST + 100)
+        self.assertLess(len(excerpt.text), context.MOST_SELECTED + 100)
 
 
 class TestClipboard(ChatCase):

@@ -195,8 +195,8 @@ class TestView(ChatCase):
         self.assertTrue(render.session)
 
     def test_commands_are_there_when_they_make_sense(self) -> Steps:
-        def enabled(name: str, module: str = "pickers") -> bool:
-            return getattr(loaded(f"sublime_text.chat.{module}"), name)(self.window).is_enabled()
+        def enabled(name: str) -> bool:
+            return getattr(loaded("sublime_text.chat.pickers"), name)(self.window).is_enabled()
 
         choice = self.view_values.Choice
         for name, models, modes in (
@@ -207,10 +207,10 @@ class TestView(ChatCase):
             self.assertFalse(enabled(name))
             self.show(models=models, modes=modes)
             self.assertTrue(enabled(name))
-        self.assertTrue(enabled("QwenCompanionChatSessionsCommand", "sessions"))
+        self.assertTrue(enabled("QwenCompanionChatSessionsCommand"))
         self.view.close()
         yield from self.told("close")
-        self.assertTrue(enabled("QwenCompanionChatSessionsCommand", "sessions"), "it opens the chat")
+        self.assertTrue(enabled("QwenCompanionChatSessionsCommand"), "it opens the chat")
 
     def test_every_key_binding_has_a_context_of_ours_and_a_command(self) -> None:
         package = (__package__ or "").partition(".")[0]

@@ -113,7 +113,7 @@ class TestRewinding(ChatCase):
         chat = "sublime_text.chat"
         fork = loaded(f"{chat}.chat_commands").QwenCompanionChatForkCommand(self.window)
         tasks = loaded(f"{chat}.chat_commands").QwenCompanionChatTasksCommand(self.window)
-        sessions = loaded(f"{chat}.sessions").QwenCompanionChatSessionsCommand(self.window)
+        sessions = loaded(f"{chat}.pickers").QwenCompanionChatSessionsCommand(self.window)
         task = self.view_values.Task("1", "agent", "Look", "completed", 0.0)
         self.show(self.message("Yes"), state="done", last="done", tasks=(task,))
         self.assertEqual([each.is_visible() for each in (fork, tasks, sessions)], [True, True, True])

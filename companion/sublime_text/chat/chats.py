@@ -17,9 +17,8 @@ from ..own_views import VIEWS
 from ..panels import NO_ANSWER, STARTING, say
 from ..windows import Focus, is_chat, is_folder_of, is_visible
 from .clicks import Clicks, Tell
-from .consent import Consent
-from .context import ContextOffers
-from .prompt import PromptSender, give_back, keep, kept_session
+from .opening import FOLDER, Consent
+from .prompt import ContextOffers, PromptSender, give_back, keep, kept_session
 from .view import ChatView, agent_of, chat_id_of, folder_of, used_at, waiting_of
 
 if TYPE_CHECKING:
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
 
-FOLDER = "chat folder"
-"""Remembered of a window: the folder of its latest chat."""
 NOT_LOOKED_AT = "connects when its tab is shown"
 NOT_HERE = "{folder} is no folder of this window. Add it, and the chat goes on."
 MOVES_LATER = (

@@ -15,7 +15,7 @@ from ...comments.message import markdown, message
 from ...comments.message import named as named_comment
 from ...ids import WindowId
 from ...visible import ShownText
-from ..chat.context import excerpt_of_lines
+from ..chat.prompt import excerpt_of_lines
 from ..panels import PanelItem, choose, say, to_clipboard
 from ..prompts import Recipient, add_to_prompt, meant, paste, recipients
 from ..terminal.terminals import Terminal
