@@ -3,8 +3,8 @@
 It may import `backends`, `conversation`, `review` and the shared modules, and never `server`. Start with `chats`, which
 the commands call; `chat` is one of them. `backends.connector` reaches the daemon or an agent, and nothing here knows
 which of the two: a chat asks an `Agent`. `connection` reads a session and tries again, `outbox` sends what a `prompt`
-has, `permissions` turns questions about files into reviews, `watch` notices turns and what they touch, `history` and
-`changes` go back to what was said and done, and `transcript` makes the text of a conversation.
+has, `permissions` turns questions about files into reviews, `watch` notices turns and what they touch, `history` goes
+back to what was said and done, and `transcript` makes the text of a conversation.
 
 A chat is named by the id of its view, which the editor never gives twice and which a reload leaves as it is. What the
 chats of a window share are its private daemons, one for each folder. A closed tab is forgotten: its prompt and its

@@ -1,44 +1,40 @@
 """One chat: reads and shows its conversation, and sends what the person writes.
 
 Two tasks run while it is open: its `connection` reads, and its `renderer` shows, as often as the screen is ready. What
-the person does comes from `chats`. The chats of a window share a `ChatWindow`, those of all windows a `Registry`.
+the person does comes from `chats`, which also has the `ChatWindow` that the chats of a window share. `Inherited` is
+what one instance of the package leaves of a chat for the next one, besides the process that answers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from ..agents import AgentCommand
 from ..backends.agent import Agent, AgentSession
-from ..backends.connector import Connector, Daemons
-from ..backends.workplace import OfferedServer, Surroundings
-from ..background import answered
-from ..clis.environment import LoginEnvironment
+from ..backends.connector import Connector
 from ..conversation.conversation import Conversation
-from ..conversation.failures import ChatError, NotConnectedError
-from ..conversation.snapshot import ConnectionStatus, Item, Message, Snapshot, Status, Turn
-from ..exclusion import Sharing
-from ..ids import ChatId, WindowId
-from ..platforms.files import HangingError, real_folder
+from ..conversation.failures import ChatError
+from ..conversation.snapshot import ChatNotice, ConnectionStatus, Item, Message, Snapshot, Status, Tool, Turn
+from ..ids import ChatId
 from ..provenance.calls import ReportedTurn, calls_of
-from ..review.reviews import Reviews
-from ..settings import DaemonSettings
-from .chat_screen import ChatScreen
-from .chosen import Chosen
-from .connection import ChatConnection
-from .inherited import Inherited, plain
+from .connection import ChatConnection, Chosen
 from .outbox import Outbox
 from .permissions import Approvals
-from .prompt import ChatFolder, Draft, Returned
+from .prompt import ChatFolder, Draft, Excerpt, Returned
 from .transcript.render import Render
 from .transcript.transcript import Transcript
-from .watch import TurnReasons, TurnWatch, VisitWatch, WrittenTurns
+from .watch import TurnWatch, VisitWatch
+
+if TYPE_CHECKING:
+    from .chats import ChatWindow
 
 logger = logging.getLogger(__name__)
 
@@ -233,8 +229,6 @@ MOST_SHOWN = 200
 """Turns that a chat's text has, unless the person scrolls up to further ones."""
 LEAST_SHOWN = 180
 """Turns that stay when there are more than that."""
-MOST_LOGGED = 200
-"""Turns of a window of which it is remembered which of their calls are in the log."""
 _OVER = {"lost", "ended"}
 """The states of a connection that only a person ends."""
 
@@ -587,191 +581,111 @@ def _name(agent: AgentCommand | None) -> str:
     return agent.name if agent else ""
 
 
-FOLDER_LIMIT = 5.0
-"""Seconds to look at a folder of the window that an agent is to get."""
-REACH_LIMIT = 10.0
-"""Seconds that a question to the daemon waits for the connection."""
-CUT_OFF = "This still waited when the editor was closed."
 ON_ITS_WAY = "This was on its way when the chat ended: check whether it has arrived before you send it again."
 BUSY = "A turn runs: wait until it ends, or cancel it first."
-
-
-class Windows(Protocol):
-    """What the companion knows of the windows that chats are in."""
-
-    def sharing_of(self, window: WindowId, /) -> Sharing:
-        """What may be told of a window's files."""
-        ...
-
-    def folders_of(self, window: WindowId) -> tuple[str, ...]:
-        """The folders of a window."""
-        ...
-
-    def admit(self, window: WindowId, agent: str) -> OfferedServer | None:
-        """Let an agent use the MCP server of a window; None if the window has no server."""
-        ...
-
-    def dismiss_agent(self, window: WindowId, token: str) -> None:
-        """The agent with a token has ended."""
-        ...
-
-    def changes_changed(self) -> None:
-        """Other questions wait."""
-        ...
-
-
-class ChatWindow:
-    """What the chats of one window share. See `backends.port.Workplace`."""
-
-    def __init__(self, registry: Registry, window: WindowId) -> None:
-        self.id = window
-        self.screen = registry.screen
-        self.reviews = registry.reviews
-        self.login = registry.login
-        self.turns = registry.turns
-        self.reasons = registry.reasons
-        self._registry = registry
-        self._logged: dict[tuple[str, str], frozenset[str]] = {}
-        """The calls that were given to the log, by the session and the key of their turn."""
-        self.daemons = Daemons(self)
-
-    @property
-    def settings(self) -> DaemonSettings:
-        """As they are now."""
-        return self._registry.settings
-
-    @property
-    def shows_diffs(self) -> bool:
-        """Whether the person wants to see what would be changed as diffs."""
-        return self.reviews.settings_of(self.id).show_diffs
-
-    @property
-    def tells_undone(self) -> bool:
-        """Whether the person wants an agent to know what they have undone."""
-        return self.reviews.settings_of(self.id).tell_undone != "never"
-
-    @property
-    def daemon_folders(self) -> set[str]:
-        """The folders whose chats need a daemon."""
-        return {chat.connector.folder for chat in self._registry.within(self.id) if chat.needs_daemon}
-
-    def sharing(self) -> Sharing:
-        """What may be told of the window's files."""
-        return self._registry.windows.sharing_of(self.id)
-
-    async def surroundings(self) -> Surroundings:
-        """What an agent gets besides the folder of its chat."""
-        settings, sharing, folders = self.settings, self.sharing(), self._registry.windows.folders_of(self.id)
-        if not settings.agents_all_folders:
-            folders = ()
-
-        def look(folder: str) -> str:
-            return "" if sharing.is_excluded(folder, folders) else real_folder(folder)
-
-        async def found(folder: str) -> str:
-            try:
-                return await answered(folder, partial(look, folder), FOLDER_LIMIT)
-            except HangingError as error:
-                self.screen.messenger.say(f"{error}. The agent does not get it.", self.id)
-                return ""
-
-        allowed = await asyncio.gather(*map(found, folders))
-        return Surroundings(tuple(filter(None, allowed)), settings.agents_mcp_servers)
-
-    def admit(self, agent: str) -> OfferedServer | None:
-        """Offer the window's MCP server to an agent, if the person wants that; with a token of its own."""
-        return self._registry.windows.admit(self.id, agent) if self.settings.agents_use_editor else None
-
-    def dismiss(self, token: str) -> None:
-        """The agent has ended: its token is worth nothing any more."""
-        self._registry.windows.dismiss_agent(self.id, token)
-
-    def turn_over(self, turn: ReportedTurn) -> None:
-        """A turn is over, or nobody looks at it any more. It may be seen again, by another chat, too."""
-        key = turn.session, turn.turn
-        logged = self._logged.pop(key, frozenset())
-        self._logged[key] = logged | {call.id for call in turn.calls}
-        for old in list(self._logged)[:-MOST_LOGGED]:
-            del self._logged[old]
-        self.reasons.turn_over(self.id, replace(turn, logged=logged))
-
-    def questions_changed(self) -> None:
-        """Other questions wait."""
-        self._registry.windows.changes_changed()
-
-
-class Registry:
-    """The chats that are open in any window, and what they share. Says on the screen what goes wrong with one."""
-
-    def __init__(
-        self, screen: ChatScreen, reviews: Reviews, windows: Windows, turns: WrittenTurns, reasons: TurnReasons
-    ) -> None:
-        self.screen = screen
-        self.reviews = reviews
-        self.windows = windows
-        self.turns = turns
-        self.reasons = reasons
-        self.settings = DaemonSettings()
-        self.login = LoginEnvironment()
-        self.chats: dict[ChatId, Chat] = {}
-        self.shared: dict[WindowId, ChatWindow] = {}
-        """What the chats of each window share, once there was one."""
-
-    def window(self, window: WindowId) -> ChatWindow:
-        """What the chats of a window share."""
-        if window not in self.shared:
-            self.shared[window] = ChatWindow(self, window)
-        return self.shared[window]
-
-    def made(self, chat_id: ChatId, window: WindowId) -> Chat:
-        """The chat with an id, which is made if there is none."""
-        if chat_id not in self.chats:
-            self.chats[chat_id] = Chat(chat_id, self.window(window))
-        return self.chats[chat_id]
-
-    def get(self, chat_id: ChatId) -> Chat | None:
-        """The chat with an id; None if it has closed."""
-        return self.chats.get(chat_id)
-
-    def __getitem__(self, chat_id: ChatId) -> Chat:
-        """The chat with an id.
-
-        Raises:
-            NotConnectedError: it has closed.
-        """
-        if chat := self.chats.get(chat_id):
-            return chat
-        raise NotConnectedError
-
-    async def reached(self, chat_id: ChatId) -> tuple[Agent, AgentSession, ChatFolder]:
-        """The client, the session and the folder of a chat once it is connected; see `ChatConnection.reached`."""
-        return await self[chat_id].connection.reached(REACH_LIMIT)
-
-    def within(self, window: WindowId) -> list[Chat]:
-        """The chats of a window."""
-        return [chat for chat in self.chats.values() if chat.window == window]
-
-    def take(self, window: WindowId) -> list[Chat]:
-        """The chats of a window, which are not found any more."""
-        return [self.chats.pop(chat_id) for chat_id, chat in list(self.chats.items()) if chat.window == window]
-
-    def do(self, chat_id: ChatId, act: Callable[[Chat], Coroutine[Any, Any, None]]) -> None:
-        """Start doing something with a chat. A failure is shown, not raised."""
-        chat = self.get(chat_id)
-        if chat is None:
-            self.screen.messenger.say(str(NotConnectedError()))
-            return
-
-        async def do() -> None:
-            try:
-                await act(chat)
-            except ChatError as error:
-                self.screen.messenger.mention(str(error), chat.window)
-
-        chat.background(do())
 
 
 def check_idle(chat: Chat) -> None:
     """Raise a ChatError if a turn runs."""
     if chat.status.running is not None:
         raise ChatError(BUSY)
+
+
+def plain(conversation: Conversation) -> dict[str, Any]:
+    """A conversation as plain data."""
+    return {"status": asdict(conversation.status), "turns": [asdict(turn) for turn in conversation.turns]}
+
+
+def restored(data: Mapping[str, Any]) -> Conversation | None:
+    """The conversation that `plain` was given; None if another version of the package has left it in another form."""
+    try:
+        status = _adapter(Status).validate_python(data["status"])
+        left = [{**turn, "items": tuple(map(_item, turn["items"]))} for turn in data["turns"]]
+        turns = _adapter(tuple[Turn, ...]).validate_python(left)
+    except (ValidationError, LookupError, TypeError, AttributeError):
+        return None
+    conversation = Conversation()
+    conversation.restore(turns, status)
+    return conversation
+
+
+def _item(data: Mapping[str, Any]) -> Item:
+    """An item of a turn. A call in another form must not pass for a line of the chat's, which has a text, too."""
+    kind = Message if "speaker" in data else Tool if "id" in data else ChatNotice
+    return _adapter(kind).validate_python(data)
+
+
+@cache
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+@dataclass
+class Inherited:
+    """What is left of a chat, until it is shown again."""
+
+    unsent: list[Returned] = field(default_factory=list[Returned])
+    """What goes back to the person."""
+    queued: dict[str, Draft] = field(default_factory=dict[str, Draft])
+    """What waits for its turn, by the ids of the prompts."""
+    held: dict[str, Draft] = field(default_factory=dict[str, Draft])
+    """The prompt that waits for a sign-in, by its id, until its agent is taken up."""
+    conversation: Mapping[str, Any] | None = None
+    """What was shown, as plain data."""
+    has_turn: bool = False
+    """Whether a turn ran."""
+
+    @classmethod
+    def from_plain(cls, left: Mapping[str, Any]) -> Inherited:
+        """What `as_plain` has made."""
+        queued, held = (
+            {prompt: _draft(draft) for prompt, draft in left.get(name, {}).items()} for name in ("queued", "held")
+        )
+        return cls(
+            [Returned(_draft(each), bool(each.get("may_have_arrived"))) for each in left["unsent"]],
+            queued,
+            held,
+            left.get("conversation"),
+            bool(left.get("has_turn")),
+        )
+
+    def as_plain(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "unsent": [{**asdict(each.draft), "may_have_arrived": each.may_have_arrived} for each in self.unsent],
+            "queued": {prompt: asdict(draft) for prompt, draft in self.queued.items()},
+            "held": {prompt: asdict(draft) for prompt, draft in self.held.items()},
+            "conversation": self.conversation,
+            "has_turn": self.has_turn,
+        }
+
+    def take_unsent(self) -> list[Returned]:
+        """What goes back to the person, only once."""
+        unsent, self.unsent = self.unsent, []
+        return unsent
+
+    def take_queued(self) -> dict[str, Draft]:
+        """What waits for its turn, only once."""
+        queued, self.queued = self.queued, {}
+        return queued
+
+    def take_held(self) -> dict[str, Draft]:
+        """The prompt that waits for a sign-in, only once."""
+        held, self.held = self.held, {}
+        return held
+
+    def take_conversation(self) -> Conversation | None:
+        """What was shown, only once; None if there is nothing that can be read."""
+        left, self.conversation = self.conversation, None
+        return restored(left) if left else None
+
+    def give_up(self) -> None:
+        """Nobody goes on with the conversation: what waits in it goes back to the person."""
+        self.conversation = None
+        self.unsent += map(Returned, (*self.take_held().values(), *self.take_queued().values()))
+
+
+def _draft(data: Mapping[str, Any]) -> Draft:
+    """The draft of plain data."""
+    excerpts = tuple(Excerpt(**excerpt) for excerpt in data["excerpts"])
+    return Draft(data["text"], excerpts, tuple(data["pictures"]), dict(data["unsaved"]))

@@ -13,35 +13,32 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Container, Coroutine, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Coroutine, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
 
 from ..agents import DAEMON_AGENT, AgentCommand
-from ..backends.agent import (
-    AgentSession,
-    ExportForm,
-    FoundSession,
-    SessionInfo,
-    SessionPage,
-    SigningIn,
-    Way,
-)
-from ..backends.connector import end_inherited, end_left
+from ..backends.agent import Agent, AgentSession, SigningIn, Way
+from ..backends.connector import Daemons, end_inherited, end_left
+from ..backends.workplace import OfferedServer, Surroundings
 from ..background import answered
-from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError
+from ..clis.environment import LoginEnvironment
+from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.forms import Values
 from ..conversation.snapshot import Task
+from ..exclusion import Sharing
 from ..ids import ChatId, WindowId
 from ..json_text import as_list, as_object
 from ..platforms import programs
-from ..platforms.files import Content, FileRefusedError, IrregularError, entry
+from ..platforms.files import Content, FileRefusedError, HangingError, IrregularError, entry, real_folder
+from ..provenance.calls import ReportedTurn
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
-from .changes import ChatChanges
-from .chat import CUT_OFF, ON_ITS_WAY, QUICK_STOP_LIMIT, Chat, ChatWindow, Registry, Windows, check_idle
+from .chat import ON_ITS_WAY, QUICK_STOP_LIMIT, Chat, check_idle
 from .chat_screen import ChatScreen
-from .history import ChatHistory
-from .prompt import Draft, Returned
+from .history import ChatChanges, ChatHistory, ChatSessions
+from .prompt import ChatFolder, Draft, Returned
 from .transcript.plain import clean
 from .watch import TurnReasons, WrittenTurns
 
@@ -97,79 +94,6 @@ class ChatOptions:
             chat.chose(options={option: value})
 
         self._registry.do(chat_id, switch)
-
-
-class ChatSessions:
-    """Lists conversations, and changes what is in the list."""
-
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
-
-    def resume(self, chat_id: ChatId, session: str) -> None:
-        """Show another conversation in a chat."""
-        if chat := self._registry.get(chat_id):
-            chat.resume(session)
-
-    async def page(self, chat_id: ChatId, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
-        """A page of the conversations in the chat's folder: those that are pinned first, then the latest."""
-        client, _, folder = await self._registry.reached(chat_id)
-        if is_archived:
-            page = await client.archived_sessions(folder.there, cursor)
-        else:
-            page = await client.list_sessions(folder.there, cursor)
-        return SessionPage(tuple(sorted(page.sessions, key=_session_order, reverse=True)), page.cursor)
-
-    async def search(self, chat_id: ChatId, words: str) -> list[FoundSession]:
-        """The conversations in the chat's folder in which something was said."""
-        client, _, folder = await self._registry.reached(chat_id)
-        return await client.search_sessions(folder.there, words)
-
-    async def rename(self, chat_id: ChatId, session: str, title: str) -> None:
-        """Give a conversation a title."""
-        client, _, folder = await self._registry.reached(chat_id)
-        known = AgentSession.known(session, folder.there)
-        try:
-            await client.rename_session(known, title)
-        except SessionGoneError:
-            # Only one that is at work can be renamed.
-            loaded, _ = await client.load(known)
-            await client.rename_session(loaded, title)
-            await client.detach(loaded)
-
-    async def pin(self, chat_id: ChatId, session: str, *, is_pinned: bool) -> None:
-        """Keep a conversation at the top of the list, or no longer."""
-        client, _, folder = await self._registry.reached(chat_id)
-        await client.pin_session(AgentSession.known(session, folder.there), is_pinned=is_pinned)
-
-    async def archive(self, chat_id: ChatId, session: str, *, is_archived: bool) -> None:
-        """Put a conversation into the archive, or take it out. The chat that shows it begins a new one."""
-        chat = self._registry[chat_id]
-        client, shown, folder = await self._registry.reached(chat_id)
-        await client.archive_session(AgentSession.known(session, folder.there), is_archived=is_archived)
-        if is_archived and session == shown.id:
-            chat.begin()
-
-    async def reopen(self, chat_id: ChatId, session: str) -> None:
-        """Take a conversation out of the archive, and show it."""
-        await self.archive(chat_id, session, is_archived=False)
-        self._registry[chat_id].resume(session)
-
-    async def delete(self, chat_id: ChatId, session: str) -> None:
-        """Delete a conversation and its history. The chat that shows it begins a new one."""
-        chat = self._registry[chat_id]
-        client, shown, folder = await self._registry.reached(chat_id)
-        await client.delete_session(AgentSession.known(session, folder.there))
-        if session == shown.id:
-            chat.begin()
-
-    async def export(self, chat_id: ChatId, session: str, form: ExportForm, *, is_archived: bool = False) -> str:
-        """A conversation as a text."""
-        client, _, folder = await self._registry.reached(chat_id)
-        return await client.export_session(AgentSession.known(session, folder.there), form, is_archived=is_archived)
-
-
-def _session_order(session: SessionInfo) -> tuple[bool, str]:
-    return session.is_pinned, session.updated_at or session.created_at
 
 
 class ChatSignIn:
@@ -331,6 +255,190 @@ def _said(record: str) -> str | None:
 def _clean_lines(text: str) -> str:
     """A text without control characters, line by line."""
     return "\n".join(map(clean, text.strip().splitlines()))
+
+
+FOLDER_LIMIT = 5.0
+"""Seconds to look at a folder of the window that an agent is to get."""
+REACH_LIMIT = 10.0
+"""Seconds that a question to the daemon waits for the connection."""
+MOST_LOGGED = 200
+"""Turns of a window of which it is remembered which of their calls are in the log."""
+CUT_OFF = "This still waited when the editor was closed."
+
+
+class Windows(Protocol):
+    """What the companion knows of the windows that chats are in."""
+
+    def sharing_of(self, window: WindowId, /) -> Sharing:
+        """What may be told of a window's files."""
+        ...
+
+    def folders_of(self, window: WindowId) -> tuple[str, ...]:
+        """The folders of a window."""
+        ...
+
+    def admit(self, window: WindowId, agent: str) -> OfferedServer | None:
+        """Let an agent use the MCP server of a window; None if the window has no server."""
+        ...
+
+    def dismiss_agent(self, window: WindowId, token: str) -> None:
+        """The agent with a token has ended."""
+        ...
+
+    def changes_changed(self) -> None:
+        """Other questions wait."""
+        ...
+
+
+class ChatWindow:
+    """What the chats of one window share. See `backends.port.Workplace`."""
+
+    def __init__(self, registry: Registry, window: WindowId) -> None:
+        self.id = window
+        self.screen = registry.screen
+        self.reviews = registry.reviews
+        self.login = registry.login
+        self.turns = registry.turns
+        self.reasons = registry.reasons
+        self._registry = registry
+        self._logged: dict[tuple[str, str], frozenset[str]] = {}
+        """The calls that were given to the log, by the session and the key of their turn."""
+        self.daemons = Daemons(self)
+
+    @property
+    def settings(self) -> DaemonSettings:
+        """As they are now."""
+        return self._registry.settings
+
+    @property
+    def shows_diffs(self) -> bool:
+        """Whether the person wants to see what would be changed as diffs."""
+        return self.reviews.settings_of(self.id).show_diffs
+
+    @property
+    def tells_undone(self) -> bool:
+        """Whether the person wants an agent to know what they have undone."""
+        return self.reviews.settings_of(self.id).tell_undone != "never"
+
+    @property
+    def daemon_folders(self) -> set[str]:
+        """The folders whose chats need a daemon."""
+        return {chat.connector.folder for chat in self._registry.within(self.id) if chat.needs_daemon}
+
+    def sharing(self) -> Sharing:
+        """What may be told of the window's files."""
+        return self._registry.windows.sharing_of(self.id)
+
+    async def surroundings(self) -> Surroundings:
+        """What an agent gets besides the folder of its chat."""
+        settings, sharing, folders = self.settings, self.sharing(), self._registry.windows.folders_of(self.id)
+        if not settings.agents_all_folders:
+            folders = ()
+
+        def look(folder: str) -> str:
+            return "" if sharing.is_excluded(folder, folders) else real_folder(folder)
+
+        async def found(folder: str) -> str:
+            try:
+                return await answered(folder, partial(look, folder), FOLDER_LIMIT)
+            except HangingError as error:
+                self.screen.messenger.say(f"{error}. The agent does not get it.", self.id)
+                return ""
+
+        allowed = await asyncio.gather(*map(found, folders))
+        return Surroundings(tuple(filter(None, allowed)), settings.agents_mcp_servers)
+
+    def admit(self, agent: str) -> OfferedServer | None:
+        """Offer the window's MCP server to an agent, if the person wants that; with a token of its own."""
+        return self._registry.windows.admit(self.id, agent) if self.settings.agents_use_editor else None
+
+    def dismiss(self, token: str) -> None:
+        """The agent has ended: its token is worth nothing any more."""
+        self._registry.windows.dismiss_agent(self.id, token)
+
+    def turn_over(self, turn: ReportedTurn) -> None:
+        """A turn is over, or nobody looks at it any more. It may be seen again, by another chat, too."""
+        key = turn.session, turn.turn
+        logged = self._logged.pop(key, frozenset())
+        self._logged[key] = logged | {call.id for call in turn.calls}
+        for old in list(self._logged)[:-MOST_LOGGED]:
+            del self._logged[old]
+        self.reasons.turn_over(self.id, replace(turn, logged=logged))
+
+    def questions_changed(self) -> None:
+        """Other questions wait."""
+        self._registry.windows.changes_changed()
+
+
+class Registry:
+    """The chats that are open in any window, and what they share. Says on the screen what goes wrong with one."""
+
+    def __init__(
+        self, screen: ChatScreen, reviews: Reviews, windows: Windows, turns: WrittenTurns, reasons: TurnReasons
+    ) -> None:
+        self.screen = screen
+        self.reviews = reviews
+        self.windows = windows
+        self.turns = turns
+        self.reasons = reasons
+        self.settings = DaemonSettings()
+        self.login = LoginEnvironment()
+        self.chats: dict[ChatId, Chat] = {}
+        self.shared: dict[WindowId, ChatWindow] = {}
+        """What the chats of each window share, once there was one."""
+
+    def window(self, window: WindowId) -> ChatWindow:
+        """What the chats of a window share."""
+        if window not in self.shared:
+            self.shared[window] = ChatWindow(self, window)
+        return self.shared[window]
+
+    def made(self, chat_id: ChatId, window: WindowId) -> Chat:
+        """The chat with an id, which is made if there is none."""
+        if chat_id not in self.chats:
+            self.chats[chat_id] = Chat(chat_id, self.window(window))
+        return self.chats[chat_id]
+
+    def get(self, chat_id: ChatId) -> Chat | None:
+        """The chat with an id; None if it has closed."""
+        return self.chats.get(chat_id)
+
+    def __getitem__(self, chat_id: ChatId) -> Chat:
+        """The chat with an id.
+
+        Raises:
+            NotConnectedError: it has closed.
+        """
+        if chat := self.chats.get(chat_id):
+            return chat
+        raise NotConnectedError
+
+    async def reached(self, chat_id: ChatId) -> tuple[Agent, AgentSession, ChatFolder]:
+        """The client, the session and the folder of a chat once it is connected; see `ChatConnection.reached`."""
+        return await self[chat_id].connection.reached(REACH_LIMIT)
+
+    def within(self, window: WindowId) -> list[Chat]:
+        """The chats of a window."""
+        return [chat for chat in self.chats.values() if chat.window == window]
+
+    def take(self, window: WindowId) -> list[Chat]:
+        """The chats of a window, which are not found any more."""
+        return [self.chats.pop(chat_id) for chat_id, chat in list(self.chats.items()) if chat.window == window]
+
+    def do(self, chat_id: ChatId, act: Callable[[Chat], Coroutine[Any, Any, None]]) -> None:
+        """Start doing something with a chat. A failure is shown, not raised."""
+        chat = self.get(chat_id)
+        if chat is None:
+            self.screen.messenger.say(str(NotConnectedError()))
+            return
+
+        async def do() -> None:
+            try:
+                await act(chat)
+            except ChatError as error:
+                self.screen.messenger.mention(str(error), chat.window)
+
+        chat.background(do())
 
 
 logger = logging.getLogger(__name__)

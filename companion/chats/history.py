@@ -1,23 +1,32 @@
-"""Going on with what was said before: continue it, go back to an earlier prompt, copy the conversation."""
+"""What was said and done before: continue it, go back to an earlier prompt, copy the conversation, list the changes.
+
+And the list of the folder's conversations.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeVar
 
-from ..backends.agent import Rewinding, RewindPoint
-from ..conversation.failures import ChatError, MissingFeatureError
+from ..backends.agent import AgentSession, ExportForm, FoundSession, Rewinding, RewindPoint, SessionInfo, SessionPage
+from ..conversation.failures import ChatError, MissingFeatureError, SessionGoneError
 from ..conversation.snapshot import Message, Turn
-from ..conversation.turns import changed_files
-from ..ids import ChatId
+from ..conversation.turns import FileChange, changed_files
+from ..ids import ChatId, WindowId
 from ..messages import sentence
-from .chat import Chat, Registry, check_idle
+from ..review.changes import changes, count_of, lines_of
+from ..review.compare import Change
+from .chat import Chat, check_idle
 from .prompt import Draft, file_of, mention
-from .transcript.plain import relative
+from .transcript.plain import clean, flat, relative
+
+if TYPE_CHECKING:
+    from .chats import Registry
 
 T = TypeVar("T")
 
@@ -218,3 +227,224 @@ def _told(rewinding: Rewinding, folder: str) -> str:
 def _undone(paths: Sequence[str], folder: str) -> str:
     """A sentence on the files that were undone; empty without one."""
     return f"Undone: {', '.join(relative(path, folder) for path in paths)}." if paths else ""
+
+
+CONTEXT = 3
+"""Lines that are shown before and after a change."""
+NOTHING = "No turn has changed a file."
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """What a turn has changed in a file."""
+
+    name: str
+    """Its path, relative to the chat's folder if it is in there."""
+    path: str
+    inserted: int
+    deleted: int
+    diff: str
+    """A unified diff."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnChanges:
+    """What a turn has changed."""
+
+    turn: str
+    """Its key."""
+    text: str
+    """Its prompt."""
+    files: tuple[ChangedFile, ...]
+    is_untold: bool = False
+    """Whether the daemon knows of changes of more files since this prompt than the tools of the turns have told."""
+    by_tools: bool = False
+    """Whether this is what the agent's tools have told: nobody has looked at the files, or they are not here."""
+
+    @property
+    def inserted(self) -> int:
+        """Lines."""
+        return sum(file.inserted for file in self.files)
+
+    @property
+    def deleted(self) -> int:
+        """Lines."""
+        return sum(file.deleted for file in self.files)
+
+
+class ChatChanges:
+    """Lists what the turns of a conversation have changed."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    async def by_turn(self, chat_id: ChatId) -> list[TurnChanges]:
+        """The turns that have changed files, the latest first.
+
+        Raises:
+            ChatError: none has.
+        """
+        chat = self._registry[chat_id]
+        folder, turns = chat.connection.folder.there, chat.turns
+        points: list[RewindTarget] = []
+        with contextlib.suppress(ChatError):
+            client, session = chat.connection.connected
+            points = rewind_targets(turns, await client.rewind_points(session) if client.can("rewind") else [], folder)
+        written: dict[str, list[FileChange]] = {}
+        for turn in turns if chat.is_local else ():
+            if (texts := await self._registry.turns.turn_texts(chat.window, turn.key)) is not None:
+                written[turn.key] = [FileChange(*each) for each in texts]
+        found = await asyncio.to_thread(_changes, turns, points, folder, written)
+        if not found:
+            raise ChatError(NOTHING)
+        return found
+
+    async def of_turn(self, window: WindowId, turn: str, folder: str) -> tuple[ChangedFile, ...] | None:
+        """What a turn of anybody, by its key, had changed when it ended; None if nobody has looked at the files.
+
+        The names are relative to the folder.
+        """
+        texts = await self._registry.turns.turn_texts(window, turn)
+        if texts is None:
+            return None
+        return await asyncio.to_thread(lambda: tuple(_file(FileChange(*each), folder) for each in texts))
+
+
+def _changes(
+    turns: Sequence[Turn],
+    points: Sequence[RewindTarget],
+    folder: str,
+    written: Mapping[str, Sequence[FileChange]] = MappingProxyType({}),
+) -> list[TurnChanges]:
+    known = {point.turn: point for point in points}
+    found: list[TurnChanges] = []
+    for turn in reversed(turns):
+        point = known.get(turn.key)
+        looked = written.get(turn.key)
+        is_untold = looked is None and point is not None and point.count > len(point.files)
+        if files := [_file(change, folder) for change in (changed_files([turn]) if looked is None else looked)]:
+            found.append(TurnChanges(turn.key, flat(turn.asked), tuple(files), is_untold, looked is None))
+    return found
+
+
+def _file(change: FileChange, folder: str) -> ChangedFile:
+    name = relative(change.path, folder)
+    found = changes(change.old, change.new)
+    counts = count_of(found, change.old, change.new)
+    diff = "\n".join(_unified(name, change, found)) + "\n"
+    return ChangedFile(name, change.path, counts.inserted, counts.deleted, diff)
+
+
+def _unified(name: str, change: FileChange, found: Sequence[Change]) -> Iterator[str]:
+    old, new = lines_of(change.old), lines_of(change.new)
+    yield f"--- {name if change.old else '/dev/null'}"
+    yield f"+++ {name if change.new else '/dev/null'}"
+    for hunk in _hunks(found):
+        first, last = hunk[0], hunk[-1]
+        before = min(CONTEXT, first.old_start)
+        after = min(CONTEXT, max(0, _count(old) - last.old_end))
+        start, new_start = first.old_start - before, first.new_start - before
+        length, new_length = last.old_end + after - start, last.new_end + after - new_start
+        yield f"@@ -{_range(start, length)} +{_range(new_start, new_length)} @@"
+        at = start
+        for each in hunk:
+            yield from (f" {clean(line)}" for line in old[at : each.old_start])
+            yield from (f"-{clean(line)}" for line in old[each.old_start : each.old_end] if change.old)
+            yield from (f"+{clean(line)}" for line in new[each.new_start : each.new_end] if change.new)
+            at = each.old_end
+        yield from (f" {clean(line)}" for line in old[at : at + after])
+
+
+def _range(start: int, length: int) -> str:
+    """A range of lines in the head of a hunk; an empty one has the number of the line before it."""
+    return f"{start + 1 if length else start},{length}"
+
+
+def _count(lines: Sequence[str]) -> int:
+    """How many lines a reader sees."""
+    return len(lines) if lines[-1] else len(lines) - 1
+
+
+def _hunks(found: Sequence[Change]) -> Iterator[list[Change]]:
+    """The changes that share their lines of context."""
+    hunk: list[Change] = []
+    for change in found:
+        if hunk and change.old_start - hunk[-1].old_end > 2 * CONTEXT:
+            yield hunk
+            hunk = []
+        hunk.append(change)
+    if hunk:
+        yield hunk
+
+
+class ChatSessions:
+    """Lists conversations, and changes what is in the list."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def resume(self, chat_id: ChatId, session: str) -> None:
+        """Show another conversation in a chat."""
+        if chat := self._registry.get(chat_id):
+            chat.resume(session)
+
+    async def page(self, chat_id: ChatId, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
+        """A page of the conversations in the chat's folder: those that are pinned first, then the latest."""
+        client, _, folder = await self._registry.reached(chat_id)
+        if is_archived:
+            page = await client.archived_sessions(folder.there, cursor)
+        else:
+            page = await client.list_sessions(folder.there, cursor)
+        return SessionPage(tuple(sorted(page.sessions, key=_session_order, reverse=True)), page.cursor)
+
+    async def search(self, chat_id: ChatId, words: str) -> list[FoundSession]:
+        """The conversations in the chat's folder in which something was said."""
+        client, _, folder = await self._registry.reached(chat_id)
+        return await client.search_sessions(folder.there, words)
+
+    async def rename(self, chat_id: ChatId, session: str, title: str) -> None:
+        """Give a conversation a title."""
+        client, _, folder = await self._registry.reached(chat_id)
+        known = AgentSession.known(session, folder.there)
+        try:
+            await client.rename_session(known, title)
+        except SessionGoneError:
+            # Only one that is at work can be renamed.
+            loaded, _ = await client.load(known)
+            await client.rename_session(loaded, title)
+            await client.detach(loaded)
+
+    async def pin(self, chat_id: ChatId, session: str, *, is_pinned: bool) -> None:
+        """Keep a conversation at the top of the list, or no longer."""
+        client, _, folder = await self._registry.reached(chat_id)
+        await client.pin_session(AgentSession.known(session, folder.there), is_pinned=is_pinned)
+
+    async def archive(self, chat_id: ChatId, session: str, *, is_archived: bool) -> None:
+        """Put a conversation into the archive, or take it out. The chat that shows it begins a new one."""
+        chat = self._registry[chat_id]
+        client, shown, folder = await self._registry.reached(chat_id)
+        await client.archive_session(AgentSession.known(session, folder.there), is_archived=is_archived)
+        if is_archived and session == shown.id:
+            chat.begin()
+
+    async def reopen(self, chat_id: ChatId, session: str) -> None:
+        """Take a conversation out of the archive, and show it."""
+        await self.archive(chat_id, session, is_archived=False)
+        self._registry[chat_id].resume(session)
+
+    async def delete(self, chat_id: ChatId, session: str) -> None:
+        """Delete a conversation and its history. The chat that shows it begins a new one."""
+        chat = self._registry[chat_id]
+        client, shown, folder = await self._registry.reached(chat_id)
+        await client.delete_session(AgentSession.known(session, folder.there))
+        if session == shown.id:
+            chat.begin()
+
+    async def export(self, chat_id: ChatId, session: str, form: ExportForm, *, is_archived: bool = False) -> str:
+        """A conversation as a text."""
+        client, _, folder = await self._registry.reached(chat_id)
+        return await client.export_session(AgentSession.known(session, folder.there), form, is_archived=is_archived)
+
+
+def _session_order(session: SessionInfo) -> tuple[bool, str]:
+    return session.is_pinned, session.updated_at or session.created_at

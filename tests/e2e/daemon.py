@@ -23,8 +23,7 @@ from companion.backends.daemon.address import Address
 from companion.backends.daemon.client import DaemonAgent, Scope
 from companion.backends.daemon.decoder import decode
 from companion.chats import prompt
-from companion.chats.chosen import Chosen
-from companion.chats.connection import ChatConnection
+from companion.chats.connection import ChatConnection, Chosen
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import Message, Permission, Turn
 from companion.settings import DaemonSettings

@@ -21,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from companion.backends.connector import Connector, Daemons
 from companion.backends.daemon import private
 from companion.backends.daemon.address import Address
-from companion.chats.chosen import Chosen
-from companion.chats.connection import ChatConnection
+from companion.chats.connection import ChatConnection, Chosen
 from companion.clis.discovery import EnvironmentVariables
 from companion.companion import Companion
 from companion.editor import Editor

@@ -13,7 +13,7 @@ BAR = "qwen_companion.chat_bar"
 
 class TestChanges(ChatCase):
     def turn(self, key: str, *names: str, **more: Any) -> Any:
-        changes = loaded("chats.changes")
+        changes = loaded("chats.history")
         files = tuple(
             changes.ChangedFile(f"sub/{name}", f"/p/sub/{name}", at + 1, 1, f"--- {name}\n+++ {name}\n")
             for at, name in enumerate(names)

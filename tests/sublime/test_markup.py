@@ -292,7 +292,7 @@ class TestChat(Checks, ChatCase):
         yield 1
 
     def test_the_list_of_what_a_turn_has_changed(self) -> Steps:
-        changes = loaded("chats.changes")
+        changes = loaded("chats.history")
         file = changes.ChangedFile(self.hostile("name"), self.hostile("path"), 1, 1, HOSTILE)
         listing = loaded("sublime_text.chat.chat_commands")
         turn = changes.TurnChanges("a", self.hostile("prompt"), (file,), is_untold=True)

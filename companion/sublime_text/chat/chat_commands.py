@@ -18,9 +18,8 @@ from .opening import choose_folder, have_chat, open_with
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from ...chats.changes import ChangedFile, TurnChanges
     from ...chats.chats import Chats
-    from ...chats.history import RewindTarget
+    from ...chats.history import ChangedFile, RewindTarget, TurnChanges
     from ...chats.prompt import Draft
     from ...conversation.snapshot import Task
     from ..adapter import Adapter

@@ -25,7 +25,7 @@ from .answers import reopen
 if TYPE_CHECKING:
     from ...changes.decisions import Point, Preview
     from ...changes.rows import ChangeRow
-    from ...chats.changes import ChangedFile
+    from ...chats.history import ChangedFile
     from ..adapter import Adapter
     from .diff_view import DiffView
     from .diffs import Diffs

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.chats.changes import _changes
+from companion.chats.history import _changes
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Turn
 

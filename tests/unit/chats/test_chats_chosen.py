@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from companion.agents import AgentCommand
-from companion.chats.chosen import Chosen, UndecidedError, option_kind
+from companion.chats.connection import Chosen, UndecidedError, option_kind
 from companion.chats.prompt import Draft
 from companion.conversation.snapshot import SessionOption, Status
 from tests.agent_talk import scripted, until

@@ -21,8 +21,8 @@ import pytest
 
 from companion.agents import AgentCommand
 from companion.backends.acp.process import Child, end_group, resume_child
+from companion.chats.chat import plain, restored
 from companion.chats.chats import Chats
-from companion.chats.inherited import plain, restored
 from companion.chats.prompt import Draft, Excerpt
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation

@@ -69,8 +69,8 @@ async def test_a_folder_of_the_window_whose_disk_hangs_is_left_out(
     def hanging(folder: str) -> str:
         return real_folder(folder) if folder != "/net/dead" or is_over.wait(LIMIT) else folder
 
-    monkeypatch.setattr("companion.chats.chat.real_folder", hanging)
-    monkeypatch.setattr("companion.chats.chat.FOLDER_LIMIT", 0.05)
+    monkeypatch.setattr("companion.chats.chats.real_folder", hanging)
+    monkeypatch.setattr("companion.chats.chats.FOLDER_LIMIT", 0.05)
     script = """
 def initialize(params):
     abilities = {"sessionCapabilities": {"additionalDirectories": {}}}

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from companion.chats.chat import CUT_OFF, ON_ITS_WAY
+from companion.chats.chat import ON_ITS_WAY
+from companion.chats.chats import CUT_OFF
 from companion.chats.prompt import Draft, Excerpt, Returned
 from companion.ids import WindowId
 

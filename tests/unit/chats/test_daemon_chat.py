@@ -12,8 +12,7 @@ import pytest
 
 from companion.backends.connector import Connector, Daemons
 from companion.chats.chat import snapshots
-from companion.chats.chosen import Chosen
-from companion.chats.connection import ChatConnection
+from companion.chats.connection import ChatConnection, Chosen
 from companion.conversation.snapshot import ConnectionStatus, ContextWindow, Message, Snapshot
 from companion.settings import DaemonSettings
 from tests.agent_talk import MemoryWindow
