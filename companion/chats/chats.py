@@ -46,8 +46,8 @@ from .watch import TurnReasons, WrittenTurns
 class ChatOptions:
     """Switches the options of conversations."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, chats: Chats) -> None:
+        self._chats = chats
 
     def switch_model(self, chat_id: ChatId, model: str) -> None:
         """Switch the model."""
@@ -59,9 +59,9 @@ class ChatOptions:
             if client.model_is_default:
                 name = next((choice.name for choice in chat.status.models if choice.id == model), model)
                 told = f"{name} is now your default model in {DAEMON_AGENT}, too."
-                self._registry.screen.messenger.mention(told, chat.window)
+                self._chats.screen.messenger.mention(told, chat.window)
 
-        self._registry.do(chat_id, switch)
+        self._chats.do(chat_id, switch)
 
     def switch_mode(self, chat_id: ChatId, mode: str) -> None:
         """Switch the approval mode."""
@@ -71,7 +71,7 @@ class ChatOptions:
             await client.switch_mode(session, mode)
             chat.chose(mode=mode)
 
-        self._registry.do(chat_id, switch)
+        self._chats.do(chat_id, switch)
 
     def switch_effort(self, chat_id: ChatId, effort: str) -> None:
         """Switch how long the model thinks."""
@@ -83,7 +83,7 @@ class ChatOptions:
             if choices := await client.choices(session):
                 chat.connection.conversation.set_choices(choices)
 
-        self._registry.do(chat_id, switch)
+        self._chats.do(chat_id, switch)
 
     def set(self, chat_id: ChatId, option: str, value: str | bool) -> None:
         """Set another option of the session, to the id of a value or to true or false."""
@@ -93,45 +93,45 @@ class ChatOptions:
             await client.set_option(session, option, value)
             chat.chose(options={option: value})
 
-        self._registry.do(chat_id, switch)
+        self._chats.do(chat_id, switch)
 
 
 class ChatSignIn:
     """Signs agents in."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, chats: Chats) -> None:
+        self._chats = chats
 
     async def providers(self, chat_id: ChatId) -> list[str]:
         """The ids of the providers of models at which the daemon can sign in."""
-        client, _, _ = await self._registry.reached(chat_id)
+        client, _, _ = await self._chats.reached(chat_id)
         return await client.sign_in_providers()
 
     async def begin(self, chat_id: ChatId, provider: str) -> SigningIn:
         """Begin to sign in at a provider."""
-        client, _, _ = await self._registry.reached(chat_id)
+        client, _, _ = await self._chats.reached(chat_id)
         return await client.begin_sign_in(provider)
 
     async def progress(self, chat_id: ChatId, identifier: str) -> SigningIn:
         """How far a sign-in is."""
-        client, _, _ = await self._registry.reached(chat_id)
+        client, _, _ = await self._chats.reached(chat_id)
         return await client.sign_in_progress(identifier)
 
     async def cancel(self, chat_id: ChatId, identifier: str) -> None:
         """Give a sign-in up."""
-        client, _ = self._registry[chat_id].connection.connected
+        client, _ = self._chats[chat_id].connection.connected
         await client.cancel_sign_in(identifier)
 
     async def methods(self, chat_id: ChatId) -> tuple[Way, ...]:
         """The ways to sign in that an agent on stdio offers."""
-        methods = self._registry[chat_id].connection.to_sign_in.ways
+        methods = self._chats[chat_id].connection.to_sign_in.ways
         # The person may be about to set a variable.
-        self._registry.login.forget()
+        self._chats.login.forget()
         return methods
 
     async def authenticate(self, chat_id: ChatId, method: str) -> None:
         """Have an agent on stdio sign the person in, which may take as long as they need in their browser."""
-        connection = self._registry[chat_id].connection
+        connection = self._chats[chat_id].connection
         await connection.to_sign_in.authenticate(method)
         connection.signed_in()
 
@@ -143,7 +143,7 @@ class ChatSignIn:
         Raises:
             ChatError: a turn runs, which would be lost.
         """
-        chat = self._registry[chat_id]
+        chat = self._chats[chat_id]
         client, _ = chat.connection.connected
         client.need("sign_out", "sign you out")
         check_idle(chat)
@@ -162,12 +162,12 @@ _KINDS = {"shell": "Command", "agent": "Sub-agent", "monitor": "Monitor"}
 class ChatTasks:
     """Lists the tasks of a conversation, shows what they do, and stops them."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, chats: Chats) -> None:
+        self._chats = chats
 
     async def all(self, chat_id: ChatId) -> list[Task]:
         """What the agent does besides its turn, and has done: what runs first, then the latest."""
-        client, session, _ = await self._registry.reached(chat_id)
+        client, session, _ = await self._chats.reached(chat_id)
         found = {task.id: task for task in await client.sub_agents(session)}
         found |= {task.id: task for task in await client.tasks(session)}
         return sorted(found.values(), key=lambda task: (not task.is_running, -task.began))
@@ -177,14 +177,14 @@ class ChatTasks:
         found = next((task for task in await self.all(chat_id) if task.id == identifier), None)
         if found is None:
             raise ChatError("The daemon doesn't know this task any more.")
-        is_local = self._registry[chat_id].is_local
+        is_local = self._chats[chat_id].is_local
         output = await _output(found) if is_local and found.output else None
         return "\n".join(_task_page(found, output, is_local=is_local)) + "\n", found.is_running
 
     async def stop(self, chat_id: ChatId, task: Task) -> str:
         """Stop a task. Returns what happened, a sentence."""
-        chat = self._registry[chat_id]
-        client, session, _ = await self._registry.reached(chat_id)
+        chat = self._chats[chat_id]
+        client, session, _ = await self._chats.reached(chat_id)
         stopped = await client.stop_task(session, task)
         chat.connection.conversation.set(tasks=await client.tasks(session))
         return f"{task.title} is stopped." if stopped else f"{task.title} has ended already."
@@ -195,9 +195,9 @@ class ChatTasks:
         async def stop(chat: Chat) -> None:
             client, _ = chat.connection.connected
             if not any(await asyncio.gather(*map(client.stop_terminal, terminals))):
-                self._registry.screen.messenger.mention("It has ended already.", chat.window)
+                self._chats.screen.messenger.mention("It has ended already.", chat.window)
 
-        self._registry.do(chat_id, stop)
+        self._chats.do(chat_id, stop)
 
 
 def _task_page(task: Task, output: str | None, *, is_local: bool) -> Iterator[str]:
@@ -293,14 +293,14 @@ class Windows(Protocol):
 class ChatWindow:
     """What the chats of one window share. See `backends.port.Workplace`."""
 
-    def __init__(self, registry: Registry, window: WindowId) -> None:
+    def __init__(self, chats: Chats, window: WindowId) -> None:
         self.id = window
-        self.screen = registry.screen
-        self.reviews = registry.reviews
-        self.login = registry.login
-        self.turns = registry.turns
-        self.reasons = registry.reasons
-        self._registry = registry
+        self.screen = chats.screen
+        self.reviews = chats.reviews
+        self.login = chats.login
+        self.turns = chats.turns
+        self.reasons = chats.reasons
+        self._chats = chats
         self._logged: dict[tuple[str, str], frozenset[str]] = {}
         """The calls that were given to the log, by the session and the key of their turn."""
         self.daemons = Daemons(self)
@@ -308,7 +308,7 @@ class ChatWindow:
     @property
     def settings(self) -> DaemonSettings:
         """As they are now."""
-        return self._registry.settings
+        return self._chats.settings
 
     @property
     def shows_diffs(self) -> bool:
@@ -323,15 +323,15 @@ class ChatWindow:
     @property
     def daemon_folders(self) -> set[str]:
         """The folders whose chats need a daemon."""
-        return {chat.connector.folder for chat in self._registry.within(self.id) if chat.needs_daemon}
+        return {chat.connector.folder for chat in self._chats.within(self.id) if chat.needs_daemon}
 
     def sharing(self) -> Sharing:
         """What may be told of the window's files."""
-        return self._registry.windows.sharing_of(self.id)
+        return self._chats.windows.sharing_of(self.id)
 
     async def surroundings(self) -> Surroundings:
         """What an agent gets besides the folder of its chat."""
-        settings, sharing, folders = self.settings, self.sharing(), self._registry.windows.folders_of(self.id)
+        settings, sharing, folders = self.settings, self.sharing(), self._chats.windows.folders_of(self.id)
         if not settings.agents_all_folders:
             folders = ()
 
@@ -350,11 +350,11 @@ class ChatWindow:
 
     def admit(self, agent: str) -> OfferedServer | None:
         """Offer the window's MCP server to an agent, if the person wants that; with a token of its own."""
-        return self._registry.windows.admit(self.id, agent) if self.settings.agents_use_editor else None
+        return self._chats.windows.admit(self.id, agent) if self.settings.agents_use_editor else None
 
     def dismiss(self, token: str) -> None:
         """The agent has ended: its token is worth nothing any more."""
-        self._registry.windows.dismiss_agent(self.id, token)
+        self._chats.windows.dismiss_agent(self.id, token)
 
     def turn_over(self, turn: ReportedTurn) -> None:
         """A turn is over, or nobody looks at it any more. It may be seen again, by another chat, too."""
@@ -367,78 +367,7 @@ class ChatWindow:
 
     def questions_changed(self) -> None:
         """Other questions wait."""
-        self._registry.windows.changes_changed()
-
-
-class Registry:
-    """The chats that are open in any window, and what they share. Says on the screen what goes wrong with one."""
-
-    def __init__(
-        self, screen: ChatScreen, reviews: Reviews, windows: Windows, turns: WrittenTurns, reasons: TurnReasons
-    ) -> None:
-        self.screen = screen
-        self.reviews = reviews
-        self.windows = windows
-        self.turns = turns
-        self.reasons = reasons
-        self.settings = DaemonSettings()
-        self.login = LoginEnvironment()
-        self.chats: dict[ChatId, Chat] = {}
-        self.shared: dict[WindowId, ChatWindow] = {}
-        """What the chats of each window share, once there was one."""
-
-    def window(self, window: WindowId) -> ChatWindow:
-        """What the chats of a window share."""
-        if window not in self.shared:
-            self.shared[window] = ChatWindow(self, window)
-        return self.shared[window]
-
-    def made(self, chat_id: ChatId, window: WindowId) -> Chat:
-        """The chat with an id, which is made if there is none."""
-        if chat_id not in self.chats:
-            self.chats[chat_id] = Chat(chat_id, self.window(window))
-        return self.chats[chat_id]
-
-    def get(self, chat_id: ChatId) -> Chat | None:
-        """The chat with an id; None if it has closed."""
-        return self.chats.get(chat_id)
-
-    def __getitem__(self, chat_id: ChatId) -> Chat:
-        """The chat with an id.
-
-        Raises:
-            NotConnectedError: it has closed.
-        """
-        if chat := self.chats.get(chat_id):
-            return chat
-        raise NotConnectedError
-
-    async def reached(self, chat_id: ChatId) -> tuple[Agent, AgentSession, ChatFolder]:
-        """The client, the session and the folder of a chat once it is connected; see `ChatConnection.reached`."""
-        return await self[chat_id].connection.reached(REACH_LIMIT)
-
-    def within(self, window: WindowId) -> list[Chat]:
-        """The chats of a window."""
-        return [chat for chat in self.chats.values() if chat.window == window]
-
-    def take(self, window: WindowId) -> list[Chat]:
-        """The chats of a window, which are not found any more."""
-        return [self.chats.pop(chat_id) for chat_id, chat in list(self.chats.items()) if chat.window == window]
-
-    def do(self, chat_id: ChatId, act: Callable[[Chat], Coroutine[Any, Any, None]]) -> None:
-        """Start doing something with a chat. A failure is shown, not raised."""
-        chat = self.get(chat_id)
-        if chat is None:
-            self.screen.messenger.say(str(NotConnectedError()))
-            return
-
-        async def do() -> None:
-            try:
-                await act(chat)
-            except ChatError as error:
-                self.screen.messenger.mention(str(error), chat.window)
-
-        chat.background(do())
+        self._chats.windows.changes_changed()
 
 
 logger = logging.getLogger(__name__)
@@ -459,25 +388,83 @@ class Chats:
         self, screen: ChatScreen, reviews: Reviews, windows: Windows, turns: WrittenTurns, reasons: TurnReasons
     ) -> None:
         """`turns` is told of the turns, and knows what was written in them; `reasons` gets what was said in each."""
-        self._screen = screen
-        self._registry = Registry(screen, reviews, windows, turns, reasons)
+        self.screen = screen
+        self.reviews = reviews
+        self.windows = windows
+        self.turns = turns
+        self.reasons = reasons
+        self.settings = DaemonSettings()
+        self.login = LoginEnvironment()
+        self.by_id: dict[ChatId, Chat] = {}
+        """Those that are open."""
+        self.shared: dict[WindowId, ChatWindow] = {}
+        """What the chats of each window share, once there was one."""
         self._ending: set[asyncio.Task[None]] = set()
         """The ends of what has closed."""
         self._leaving: set[Chat] = set()
         """The chats whose tabs were closed, until they are done."""
-        self.sessions = ChatSessions(self._registry)
-        self.history = ChatHistory(self._registry)
-        self.changes = ChatChanges(self._registry)
-        self.tasks = ChatTasks(self._registry)
-        self.options = ChatOptions(self._registry)
-        self.sign_in = ChatSignIn(self._registry)
+        self.sessions = ChatSessions(self)
+        self.history = ChatHistory(self)
+        self.changes = ChatChanges(self)
+        self.tasks = ChatTasks(self)
+        self.options = ChatOptions(self)
+        self.sign_in = ChatSignIn(self)
+
+    def window(self, window: WindowId) -> ChatWindow:
+        """What the chats of a window share."""
+        if window not in self.shared:
+            self.shared[window] = ChatWindow(self, window)
+        return self.shared[window]
+
+    def made(self, chat_id: ChatId, window: WindowId) -> Chat:
+        """The chat with an id, which is made if there is none."""
+        if chat_id not in self.by_id:
+            self.by_id[chat_id] = Chat(chat_id, self.window(window))
+        return self.by_id[chat_id]
+
+    def get(self, chat_id: ChatId) -> Chat | None:
+        """The chat with an id; None if it has closed."""
+        return self.by_id.get(chat_id)
+
+    def __getitem__(self, chat_id: ChatId) -> Chat:
+        """The chat with an id.
+
+        Raises:
+            NotConnectedError: it has closed.
+        """
+        if chat := self.by_id.get(chat_id):
+            return chat
+        raise NotConnectedError
+
+    async def reached(self, chat_id: ChatId) -> tuple[Agent, AgentSession, ChatFolder]:
+        """The client, the session and the folder of a chat once it is connected; see `ChatConnection.reached`."""
+        return await self[chat_id].connection.reached(REACH_LIMIT)
+
+    def within(self, window: WindowId) -> list[Chat]:
+        """The chats of a window."""
+        return [chat for chat in self.by_id.values() if chat.window == window]
+
+    def do(self, chat_id: ChatId, act: Callable[[Chat], Coroutine[Any, Any, None]]) -> None:
+        """Start doing something with a chat. A failure is shown, not raised."""
+        chat = self.get(chat_id)
+        if chat is None:
+            self.screen.messenger.say(str(NotConnectedError()))
+            return
+
+        async def do() -> None:
+            try:
+                await act(chat)
+            except ChatError as error:
+                self.screen.messenger.mention(str(error), chat.window)
+
+        chat.background(do())
 
     def configure(self, settings: DaemonSettings) -> None:
         """The settings were read or have changed. What they turn off ends; the rest holds from the next connection."""
-        before, self._registry.settings = self._registry.settings, settings
-        for chat in self._registry.chats.values():
+        before, self.settings = self.settings, settings
+        for chat in self.by_id.values():
             chat.configured(is_changed=settings != before)
-        for place in self._registry.shared.values():
+        for place in self.shared.values():
             # An open chat ends its daemon itself, after it has left its session.
             if not settings.enabled and not place.daemon_folders:
                 self._end(place.daemons.stop())
@@ -497,41 +484,41 @@ class Chats:
         `agent` is the name of the agent to start; empty for the daemon. `chosen` and `waiting` are what the editor has
         kept of those of a `Render`. What waits comes back if nobody here knows the chat: it is from before a restart.
         """
-        if (chat := self._registry.get(chat_id)) and chat.shows(folder, session, agent):
+        if (chat := self.get(chat_id)) and chat.shows(folder, session, agent):
             chat.renderer.begin()
             return
-        command = next((each for each in self._registry.settings.agents if each.name == agent), None)
+        command = next((each for each in self.settings.agents if each.name == agent), None)
         if agent and command is None:
-            self._screen.messenger.say(f"There is no agent “{agent}” in the setting “agents”.", window)
+            self.screen.messenger.say(f"There is no agent “{agent}” in the setting “agents”.", window)
         else:
             is_known = chat is not None
-            self._registry.made(chat_id, window).open(folder, session, command, chosen)
+            self.made(chat_id, window).open(folder, session, command, chosen)
             if not is_known:
                 self._give_back(chat_id, waiting)
 
     async def environment(self) -> Mapping[str, str]:
         """What agents are started with: the variables of the person's login shell."""
-        return await self._registry.login.get()
+        return await self.login.get()
 
     async def programs(self) -> list[str]:
         """The names of the agents whose program is there."""
-        environment = await self._registry.login.get()
-        agents = self._registry.settings.agents
+        environment = await self.login.get()
+        agents = self.settings.agents
         found = await asyncio.to_thread(lambda: [programs.find(agent.command[0], environment) for agent in agents])
         return [agent.name for agent, path in zip(agents, found, strict=True) if path]
 
     def at_work(self) -> list[str]:
         """The programs of the agents of all chats."""
-        agents = (chat.connector.agent for chat in self._registry.chats.values())
+        agents = (chat.connector.agent for chat in self.by_id.values())
         return [agent.command[0] for agent in agents if agent]
 
     def open_sessions(self) -> set[str]:
         """The ids of the sessions that chats show."""
-        return {chat.connection.session for chat in self._registry.chats.values()} - {""}
+        return {chat.connection.session for chat in self.by_id.values()} - {""}
 
     def turn_written(self, chat_id: ChatId, turn: str, files: int) -> None:
         """So many files were found to be changed in a turn that has ended."""
-        if chat := self._registry.get(chat_id):
+        if chat := self.get(chat_id):
             chat.renderer.turn_written(turn, files)
 
     def close(self, chat_id: ChatId, waiting: Sequence[Returned] = ()) -> None:
@@ -539,7 +526,7 @@ class Chats:
 
         `waiting` is as in `open`.
         """
-        if chat := self._registry.chats.pop(chat_id, None):
+        if chat := self.by_id.pop(chat_id, None):
             chat.close()
             self._leaving.add(chat)
             self._end(self._until_left(chat))
@@ -558,17 +545,19 @@ class Chats:
 
     def _give_back(self, chat_id: ChatId, waiting: Sequence[Returned]) -> None:
         for draft, may_have_arrived in waiting:
-            self._screen.chats.return_draft(chat_id, draft, ON_ITS_WAY if may_have_arrived else CUT_OFF)
+            self.screen.chats.return_draft(chat_id, draft, ON_ITS_WAY if may_have_arrived else CUT_OFF)
 
     def window_closed(self, window: WindowId) -> None:
         """A window closes: its chats and its private daemons end."""
-        chats = self._registry.take(window)
+        chats = self.within(window)
+        for chat in chats:
+            del self.by_id[chat.id]
         for chat in chats:
             chat.approvals.dismiss()
             chat.give_back_unsent(with_daemon=True)
             chat.end_turn()
         self._leave(window)
-        place = self._registry.shared.pop(window, None)
+        place = self.shared.pop(window, None)
 
         async def end() -> None:
             await asyncio.gather(*(chat.stop() for chat in chats))
@@ -582,18 +571,18 @@ class Chats:
 
         One that can't be sent goes back to the editor (`return_draft`).
         """
-        if chat := self._registry.get(chat_id):
+        if chat := self.get(chat_id):
             chat.send(draft, mid_turn=mid_turn)
         else:
-            self._screen.chats.return_draft(chat_id, draft, str(NotConnectedError()))
+            self.screen.chats.return_draft(chat_id, draft, str(NotConnectedError()))
 
     def questions(self, window: WindowId) -> int:
         """How many permissions wait in a window's chats without a diff that shows them."""
-        return sum(chat.approvals.questions for chat in self._registry.within(window))
+        return sum(chat.approvals.questions for chat in self.within(window))
 
     def asking(self, window: WindowId) -> tuple[str, ...]:
         """The names of the agents that ask these, in alphabetical order."""
-        asking = (chat for chat in self._registry.within(window) if chat.approvals.questions)
+        asking = (chat for chat in self.within(window) if chat.approvals.questions)
         return tuple(sorted({chat.agent for chat in asking}))
 
     def cancel(self, chat_id: ChatId, turn: str | None = None) -> None:
@@ -610,7 +599,7 @@ class Chats:
             if turn is None or running in (None, turn):
                 await client.cancel(session)
 
-        self._registry.do(chat_id, cancel)
+        self.do(chat_id, cancel)
 
     def dequeue(self, chat_id: ChatId, prompt: str) -> None:
         """Remove a prompt that waits; its text goes back to the editor (`return_draft`)."""
@@ -620,45 +609,45 @@ class Chats:
             text = next((queued.text for queued in chat.status.queue if queued.id == prompt), "")
             if await client.dequeue(session, prompt):
                 draft = chat.outbox.draft_of(prompt, text)
-                self._screen.chats.return_draft(chat_id, draft, "It was removed from the queue.")
+                self.screen.chats.return_draft(chat_id, draft, "It was removed from the queue.")
             else:
-                self._screen.messenger.mention("This prompt is no longer in the queue.", chat.window)
+                self.screen.messenger.mention("This prompt is no longer in the queue.", chat.window)
 
-        self._registry.do(chat_id, dequeue)
+        self.do(chat_id, dequeue)
 
     def unsend(self, chat_id: ChatId, unsent: str) -> None:
         """Take back what has not gone out to the daemon yet (`Frame.unsent`); it goes to the editor."""
-        if chat := self._registry.get(chat_id):
+        if chat := self.get(chat_id):
             if draft := chat.outbox.take_one(unsent):
-                self._screen.chats.return_draft(chat_id, draft, "It was taken back before it was sent.")
+                self.screen.chats.return_draft(chat_id, draft, "It was taken back before it was sent.")
             else:
-                self._screen.messenger.mention("It has been sent already.", chat.window)
+                self.screen.messenger.mention("It has been sent already.", chat.window)
 
     def vote(self, chat_id: ChatId, permission: str, option: str | None, answers: Values | None = None) -> None:
         """Answer a permission with the id of an option; None for "cancelled"."""
-        self._registry.do(chat_id, lambda chat: chat.approvals.answers.give(permission, option, answers))
+        self.do(chat_id, lambda chat: chat.approvals.answers.give(permission, option, answers))
 
     def reconnect(self, chat_id: ChatId, agent: AgentCommand | None = None) -> None:
         """Connect again, even if connected, with the current settings. The session is resumed.
 
         `agent` is the chat's agent with the command that the person allows now; None for the one that it has.
         """
-        if chat := self._registry.get(chat_id):
+        if chat := self.get(chat_id):
             chat.reconnect(agent)
 
     def confirm_here(self, chat_id: ChatId) -> None:
         """The person says that the daemon is on this computer."""
-        if chat := self._registry.get(chat_id):
+        if chat := self.get(chat_id):
             chat.connection.confirm_here()
 
     def begin(self, chat_id: ChatId) -> None:
         """Begin a new conversation in a chat."""
-        if chat := self._registry.get(chat_id):
+        if chat := self.get(chat_id):
             chat.begin()
 
     async def files(self, chat_id: ChatId, words: str) -> list[str]:
         """Files on the daemon's machine whose path has these words, relative to the chat's folder; for a completion."""
-        chat = self._registry[chat_id]
+        chat = self[chat_id]
         client, _ = chat.connection.connected
         try:
             async with asyncio.timeout(FILES_LIMIT):
@@ -671,8 +660,8 @@ class Chats:
 
     async def locality(self, chat_id: ChatId) -> str:
         """The page on what answers: where it runs, and with which servers, skills, providers and variables."""
-        chat = self._registry[chat_id]
-        client, _, _ = await self._registry.reached(chat_id)
+        chat = self[chat_id]
+        client, _, _ = await self.reached(chat_id)
         return await client.describe(chat.connector.locality)
 
     # The companion's life
@@ -684,11 +673,11 @@ class Chats:
         """
         for window, one in left.items():
             try:
-                self._registry.window(window).daemons.inherit(one)
+                self.window(window).daemons.inherit(one)
                 for chat_id, chat in one["chats"].items():
-                    self._registry.made(chat_id, window).inherit(chat)
-                    if window in windows and self._registry[chat_id].is_at_work:
-                        self._screen.chats.resume_chat(chat_id)
+                    self.made(chat_id, window).inherit(chat)
+                    if window in windows and self[chat_id].is_at_work:
+                        self.screen.chats.resume_chat(chat_id)
             except (LookupError, TypeError, ValueError, AttributeError):
                 logger.exception("The chats of another version of the package can't be taken over")
             if window not in windows:
@@ -696,15 +685,15 @@ class Chats:
 
     def dismiss(self) -> None:
         """Close all diffs without a vote: the questions stay with the daemon."""
-        for chat in self._registry.chats.values():
+        for chat in self.by_id.values():
             chat.approvals.dismiss()
 
     async def stop(self, *, hand_over: bool) -> dict[WindowId, dict[str, Any]]:
         """End everything; with `hand_over` all but the daemons. Returns what the next instance needs, by window."""
-        chats = dict(self._registry.chats)
-        self._registry.chats.clear()
+        chats = dict(self.by_id)
+        self.by_id.clear()
         self._leave()
-        shared, self._registry.shared = self._registry.shared, {}
+        shared, self.shared = self.shared, {}
         plain = await asyncio.gather(*(chat.stop(hand_over=hand_over) for chat in chats.values()))
         if not hand_over:
             await asyncio.gather(*(place.daemons.stop(QUICK_STOP_LIMIT) for place in shared.values()))
@@ -725,10 +714,6 @@ class Chats:
             if agent := chat["process"]:
                 end_left(agent)
         end_inherited(left)
-
-    def window(self, window: WindowId) -> ChatWindow:
-        """What the chats of a window share, as their agents get it."""
-        return self._registry.window(window)
 
     def _end(self, work: Coroutine[Any, Any, None]) -> None:
         ending = asyncio.get_running_loop().create_task(work)

@@ -26,7 +26,7 @@ from .prompt import Draft, file_of, mention
 from .transcript.plain import clean, flat, relative
 
 if TYPE_CHECKING:
-    from .chats import Registry
+    from .chats import Chats
 
 T = TypeVar("T")
 
@@ -113,8 +113,8 @@ def _from(turns: Sequence[Turn], first: Turn) -> Sequence[Turn]:
 class ChatHistory:
     """Continues conversations, rewinds and forks them, and shows their earlier turns."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, chats: Chats) -> None:
+        self._chats = chats
 
     def continue_turn(self, chat_id: ChatId) -> None:
         """Continue the last turn, which was interrupted or has failed; in words where the daemon can't do it."""
@@ -127,12 +127,12 @@ class ChatHistory:
             if identifier is None:
                 chat.send(Draft("Continue"), mid_turn=False)
 
-        self._registry.do(chat_id, go_on)
+        self._chats.do(chat_id, go_on)
 
     async def targets(self, chat_id: ChatId) -> list[RewindTarget]:
         """The prompts that the conversation can go back to, the latest first, with what that would undo."""
-        chat = self._registry[chat_id]
-        client, session, folder = await self._registry.reached(chat_id)
+        chat = self._chats[chat_id]
+        client, session, folder = await self._chats.reached(chat_id)
         check_idle(chat)
         points = await client.rewind_points(session) if client.can("rewind") else []
         targets = rewind_targets(chat.turns, points, folder.there)
@@ -162,12 +162,12 @@ class ChatHistory:
     async def _files_of(self, chat: Chat, turn: Turn) -> list[str] | None:
         if not chat.is_local or not turn.asks_model:
             return None
-        return await self._registry.turns.turn_files(chat.window, turn.key)
+        return await self._chats.turns.turn_files(chat.window, turn.key)
 
     async def rewind(self, chat_id: ChatId, to: RewindTarget, *, undo_files: bool) -> tuple[str, Draft]:
         """Go back to before an earlier prompt. Returns what happened, a sentence, and the prompt as it was written."""
-        chat = self._registry[chat_id]
-        client, session, folder = await self._registry.reached(chat_id)
+        chat = self._chats[chat_id]
+        client, session, folder = await self._chats.reached(chat_id)
         draft = chat.outbox.draft_of(to.turn, to.text)
         rewinding = Rewinding((), ())
         if to.rewinds:
@@ -177,7 +177,7 @@ class ChatHistory:
         left: list[str] = []
         if undo_files and to.paths is not None:
             try:
-                changed, left = await self._registry.turns.restore_turn(chat.window, to.turn, to.paths)
+                changed, left = await self._chats.turns.restore_turn(chat.window, to.turn, to.paths)
                 rewinding = Rewinding(tuple(changed), ())
             except OSError as error:  # the conversation may have gone back already, and the prompt comes back as well
                 left = [sentence(error)]
@@ -188,19 +188,19 @@ class ChatHistory:
 
     async def fork(self, chat_id: ChatId) -> None:
         """Copy the conversation, and show the copy. The original stays in the list."""
-        chat = self._registry[chat_id]
-        client, session, _ = await self._registry.reached(chat_id)
+        chat = self._chats[chat_id]
+        client, session, _ = await self._chats.reached(chat_id)
         client.need("fork", "copy a conversation")
         copy = await _once_idle(chat, lambda: client.fork(session, chat.status.title))
         await client.detach(copy)
         chat.begin(copy.id, chat.connection.chosen)
-        self._registry.screen.messenger.mention(
+        self._chats.screen.messenger.mention(
             "This is a copy of the conversation; the original stays among the sessions.", chat.window
         )
 
     def show_earlier(self, chat_id: ChatId) -> None:
         """Show a page of the turns before the first one that is shown."""
-        if chat := self._registry.get(chat_id):
+        if chat := self._chats.get(chat_id):
             chat.renderer.show_earlier()
 
 
@@ -275,8 +275,8 @@ class TurnChanges:
 class ChatChanges:
     """Lists what the turns of a conversation have changed."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, chats: Chats) -> None:
+        self._chats = chats
 
     async def by_turn(self, chat_id: ChatId) -> list[TurnChanges]:
         """The turns that have changed files, the latest first.
@@ -284,7 +284,7 @@ class ChatChanges:
         Raises:
             ChatError: none has.
         """
-        chat = self._registry[chat_id]
+        chat = self._chats[chat_id]
         folder, turns = chat.connection.folder.there, chat.turns
         points: list[RewindTarget] = []
         with contextlib.suppress(ChatError):
@@ -292,7 +292,7 @@ class ChatChanges:
             points = rewind_targets(turns, await client.rewind_points(session) if client.can("rewind") else [], folder)
         written: dict[str, list[FileChange]] = {}
         for turn in turns if chat.is_local else ():
-            if (texts := await self._registry.turns.turn_texts(chat.window, turn.key)) is not None:
+            if (texts := await self._chats.turns.turn_texts(chat.window, turn.key)) is not None:
                 written[turn.key] = [FileChange(*each) for each in texts]
         found = await asyncio.to_thread(_changes, turns, points, folder, written)
         if not found:
@@ -304,7 +304,7 @@ class ChatChanges:
 
         The names are relative to the folder.
         """
-        texts = await self._registry.turns.turn_texts(window, turn)
+        texts = await self._chats.turns.turn_texts(window, turn)
         if texts is None:
             return None
         return await asyncio.to_thread(lambda: tuple(_file(FileChange(*each), folder) for each in texts))
@@ -380,17 +380,17 @@ def _hunks(found: Sequence[Change]) -> Iterator[list[Change]]:
 class ChatSessions:
     """Lists conversations, and changes what is in the list."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, chats: Chats) -> None:
+        self._chats = chats
 
     def resume(self, chat_id: ChatId, session: str) -> None:
         """Show another conversation in a chat."""
-        if chat := self._registry.get(chat_id):
+        if chat := self._chats.get(chat_id):
             chat.resume(session)
 
     async def page(self, chat_id: ChatId, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
         """A page of the conversations in the chat's folder: those that are pinned first, then the latest."""
-        client, _, folder = await self._registry.reached(chat_id)
+        client, _, folder = await self._chats.reached(chat_id)
         if is_archived:
             page = await client.archived_sessions(folder.there, cursor)
         else:
@@ -399,12 +399,12 @@ class ChatSessions:
 
     async def search(self, chat_id: ChatId, words: str) -> list[FoundSession]:
         """The conversations in the chat's folder in which something was said."""
-        client, _, folder = await self._registry.reached(chat_id)
+        client, _, folder = await self._chats.reached(chat_id)
         return await client.search_sessions(folder.there, words)
 
     async def rename(self, chat_id: ChatId, session: str, title: str) -> None:
         """Give a conversation a title."""
-        client, _, folder = await self._registry.reached(chat_id)
+        client, _, folder = await self._chats.reached(chat_id)
         known = AgentSession.known(session, folder.there)
         try:
             await client.rename_session(known, title)
@@ -416,13 +416,13 @@ class ChatSessions:
 
     async def pin(self, chat_id: ChatId, session: str, *, is_pinned: bool) -> None:
         """Keep a conversation at the top of the list, or no longer."""
-        client, _, folder = await self._registry.reached(chat_id)
+        client, _, folder = await self._chats.reached(chat_id)
         await client.pin_session(AgentSession.known(session, folder.there), is_pinned=is_pinned)
 
     async def archive(self, chat_id: ChatId, session: str, *, is_archived: bool) -> None:
         """Put a conversation into the archive, or take it out. The chat that shows it begins a new one."""
-        chat = self._registry[chat_id]
-        client, shown, folder = await self._registry.reached(chat_id)
+        chat = self._chats[chat_id]
+        client, shown, folder = await self._chats.reached(chat_id)
         await client.archive_session(AgentSession.known(session, folder.there), is_archived=is_archived)
         if is_archived and session == shown.id:
             chat.begin()
@@ -430,19 +430,19 @@ class ChatSessions:
     async def reopen(self, chat_id: ChatId, session: str) -> None:
         """Take a conversation out of the archive, and show it."""
         await self.archive(chat_id, session, is_archived=False)
-        self._registry[chat_id].resume(session)
+        self._chats[chat_id].resume(session)
 
     async def delete(self, chat_id: ChatId, session: str) -> None:
         """Delete a conversation and its history. The chat that shows it begins a new one."""
-        chat = self._registry[chat_id]
-        client, shown, folder = await self._registry.reached(chat_id)
+        chat = self._chats[chat_id]
+        client, shown, folder = await self._chats.reached(chat_id)
         await client.delete_session(AgentSession.known(session, folder.there))
         if session == shown.id:
             chat.begin()
 
     async def export(self, chat_id: ChatId, session: str, form: ExportForm, *, is_archived: bool = False) -> str:
         """A conversation as a text."""
-        client, _, folder = await self._registry.reached(chat_id)
+        client, _, folder = await self._chats.reached(chat_id)
         return await client.export_session(AgentSession.known(session, folder.there), form, is_archived=is_archived)
 
 

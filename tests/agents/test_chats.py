@@ -53,7 +53,7 @@ async def test_the_mode_stays_after_a_new_connection(place: Place):
         assert room.render.status.mode == other
         assert "could not be set" not in room.text
         # The agent says so itself, too.
-        client, session = room.chats._registry[CHAT].connection.connected
+        client, session = room.chats[CHAT].connection.connected
         choices = await client.choices(session)
         assert choices
         assert choices.mode == other

@@ -67,7 +67,7 @@ class Room:
     @property
     def agent_pid(self) -> int:
         """The number of the agent's process."""
-        connection = self.chats._registry[CHAT].connection
+        connection = self.chats[CHAT].connection
         client = connection._unsigned or connection.connected[0]
         assert isinstance(client, AcpAgent)
         process = client.running.process
@@ -77,7 +77,7 @@ class Room:
     @property
     def command(self) -> str:
         """What the agent was started with."""
-        client, _ = self.chats._registry[CHAT].connection.connected
+        client, _ = self.chats[CHAT].connection.connected
         assert isinstance(client, AcpAgent)
         return " ".join(client.running.command.command)
 

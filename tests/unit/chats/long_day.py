@@ -276,7 +276,7 @@ async def _settled(room: Room, daemon: DayDaemon, number: int) -> None:
     """Wait until the chat shows a turn as it has ended."""
 
     def is_settled() -> bool:
-        chat = room.chats._registry[CHAT]
+        chat = room.chats[CHAT]
         if len(daemon.transcript) <= number or chat.status.connection.state != "live":
             return False
         last = next((turn.show() for turn in reversed(chat.connection.conversation._turns.values())), None)
@@ -291,7 +291,7 @@ def _is_shown(room: Room, words: str) -> bool:
 
 
 async def _finish(room: Room, daemon: DayDaemon, found: Day) -> None:
-    chat = room.chats._registry[CHAT]
+    chat = room.chats[CHAT]
     found.shown = [(_said(turn, "user"), _said(turn, "answer"), turn.state) for turn in chat.turns]
     found.expected = [(each.text, each.answer, each.is_over) for each in daemon.transcript]
     found.returned = len(room.editor.returned)

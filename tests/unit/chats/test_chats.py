@@ -146,7 +146,7 @@ async def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
     stream = await room.opened()
     stream.say(1, "one ")
     await until(lambda: room.render.session)
-    chat = room.chats._registry[CHAT]
+    chat = room.chats[CHAT]
     for away, act in (
         (None, lambda: room.chats.reconnect(CHAT)),
         ((503, {"error": "booting"}), lambda: room.chats.send(CHAT, Draft("later"))),
@@ -287,7 +287,7 @@ async def test_a_question_whose_diff_fails_stops_nothing(
         raise RuntimeError
 
     stream = await room.opened()
-    monkeypatch.setattr(room.chats._registry[CHAT].approvals, "update", fail)
+    monkeypatch.setattr(room.chats[CHAT].approvals, "update", fail)
     stream.say(1, "All of it")
     await until(lambda: "All of it" in room.editor.chat_texts[1])
 
@@ -378,13 +378,13 @@ async def test_a_view_that_comes_back_while_the_last_turn_runs_goes_on_with_it(r
     stream = await room.opened()
     room.editor.has_chat = False
     stream.say(1, "Nobody reads this")
-    await until(lambda: room.chats._registry[CHAT]._seeing_out)
+    await until(lambda: room.chats[CHAT]._seeing_out)
     room.editor.has_chat = True
     stream = await room.opened()
     stream.say(1, "Nobody reads this. ")
     stream.say(2, "This is read.")
     await until(lambda: "Nobody reads this. This is read." in room.editor.chat_texts.get(1, ""))
-    assert room.chats._registry[CHAT]._seeing_out is None
+    assert room.chats[CHAT]._seeing_out is None
 
 
 async def test_opening_it_again_draws_it_anew(room: Room) -> None:

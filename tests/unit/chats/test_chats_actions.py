@@ -208,7 +208,7 @@ async def test_the_token_is_in_no_frame_log_or_message_f7(room: Room, caplog: py
     room.chats.options.switch_model(CHAT, "x")
     await until(lambda: room.editor.mentioned)
     page = await room.chats.locality(CHAT)
-    everything = [page, repr(room.editor), repr(room.chats._registry.settings), repr(vars(room.chats._registry[CHAT]))]
+    everything = [page, repr(room.editor), repr(room.chats.settings), repr(vars(room.chats[CHAT]))]
     assert TOKEN not in "".join(everything)
     await room.chats.stop(hand_over=False)
     assert TOKEN not in caplog.text

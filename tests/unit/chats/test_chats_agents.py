@@ -71,7 +71,7 @@ async def test_a_prompt_is_not_held_up_by_a_review_that_does_not_answer(
         return []
 
     monkeypatch.setattr("companion.chats.outbox.UNDONE_LIMIT", 0.05)
-    monkeypatch.setattr(room.chats._registry[CHAT].place.turns, "undone_since", never, raising=False)
+    monkeypatch.setattr(room.chats[CHAT].place.turns, "undone_since", never, raising=False)
     room.say("Hello")
     await room.shows("You said: Hello")
 
@@ -169,7 +169,7 @@ def session_prompt(params):
         why = "Scripted Agent has ended before it began this."
         assert room.editor.returned == [(1, Draft("two"), why), (1, Draft("three"), why)]
         await until(lambda: not room.render.status.queue)
-        assert [turn.state for turn in room.chats._registry[CHAT].turns] == ["failed"]
+        assert [turn.state for turn in room.chats[CHAT].turns] == ["failed"]
 
 
 async def test_prompts_that_wait_come_back_if_the_person_begins_a_new_conversation(
@@ -268,7 +268,7 @@ async def test_what_the_person_has_chosen_is_set_again_after_a_reconnect(project
         await until(lambda: room.render.status.mode == "plan" and room.render.status.options[0].value is True)
         pid = room.agent_pid
         room.chats.reconnect(CHAT)
-        connection = room.chats._registry[CHAT].connection
+        connection = room.chats[CHAT].connection
         await until(lambda: connection.has_client and room.agent_pid != pid)
         await until(lambda: room.render.status.mode == "plan" and room.render.status.options[0].value is True)
 
@@ -400,8 +400,8 @@ async def test_two_pieces_of_one_file_that_fit_nowhere_can_not_be_edited_against
 
 async def test_a_chat_knows_what_its_agent_can_not_do(room: Room) -> None:
     await room.state("live")
-    assert {"catalog", "rewind", "tasks"} <= set(room.chats._registry[CHAT].status.lacks)
-    assert not {"options", "steering", "files", "edits"} & set(room.chats._registry[CHAT].status.lacks)
+    assert {"catalog", "rewind", "tasks"} <= set(room.chats[CHAT].status.lacks)
+    assert not {"options", "steering", "files", "edits"} & set(room.chats[CHAT].status.lacks)
 
 
 class Written:
@@ -446,14 +446,14 @@ async def test_the_time_at_which_a_prompt_is_sent_is_known(room: Room) -> None:
     began = time.time_ns()
     room.say("Hello")
     await room.shows("You said: Hello")
-    assert began <= room.chats._registry[CHAT].outbox.sent_at <= time.time_ns()
+    assert began <= room.chats[CHAT].outbox.sent_at <= time.time_ns()
 
 
 async def written_turn(room: Room, written: Written) -> RewindTarget:
     """What a turn is gone back to by, in which files were written."""
     await room.state("live")
-    chat = room.chats._registry[CHAT]
-    room.chats._registry.turns = written
+    chat = room.chats[CHAT]
+    room.chats.turns = written
     room.say("Hello")
     await room.shows("You said: Hello")
     await until(lambda: chat.status.running is None)

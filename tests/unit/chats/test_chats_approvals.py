@@ -38,7 +38,7 @@ async def test_accepting_the_diff_allows_it_once(room: Room, project: Path) -> N
     assert (diff.review.file_path, diff.original, diff.text) == (path, "old\n", "new\n")
     assert diff.review.owner.cli == "Qwen Code"
     assert not diff.review.is_editable
-    assert room.chats._registry[CHAT].approvals.waits("r")
+    assert room.chats[CHAT].approvals.waits("r")
     room.reviews.accept(diff.review.number, "whatever the view holds")
     await room.asked("POST /session/s/permission/r")
     assert votes(room) == ["once"]
@@ -128,7 +128,7 @@ async def test_several_changes_are_allowed_when_all_are_accepted(room: Room) -> 
     # A path that isn't absolute is one of the daemon's folder.
     ask(room.stream, 1, ("a.py", "1", "2"), ("a.py", "2", "3"))
     first, second = await room.diff(2)
-    assert first.review.file_path == f"{room.chats._registry[CHAT].connection.folder.there}/a.py"
+    assert first.review.file_path == f"{room.chats[CHAT].connection.folder.there}/a.py"
     room.reviews.accept(second.review.number, "3")
     await asyncio.sleep(0.05)
     assert votes(room) == []
@@ -265,7 +265,7 @@ async def test_a_file_that_is_as_proposed_already_is_nobodys_answer(room: Room, 
 async def test_for_another_machine_no_file_is_read(room: Room, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = project / "a.py"
     path.write_text("mine\n")
-    chat = room.chats._registry[CHAT]
+    chat = room.chats[CHAT]
     chat.connector._where = replace(Locality(), folder="/there", is_local=False)
     monkeypatch.setattr(review_module, "stamp", lambda _: pytest.fail("it looks at the disk"))
     for module in (review_module, texts):

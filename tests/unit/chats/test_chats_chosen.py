@@ -76,7 +76,7 @@ async def reopen(room: Room, project: Path) -> None:
 async def reconnect(room: Room) -> None:
     pid = room.agent_pid
     room.chats.reconnect(CHAT)
-    connection = room.chats._registry[CHAT].connection
+    connection = room.chats[CHAT].connection
     await until(lambda: connection.has_client and room.agent_pid != pid)
     await room.state("live")
 
@@ -106,7 +106,7 @@ async def test_a_new_conversation_has_none_of_the_choices_of_the_last_one(room: 
     await choose(room)
     room.say("one")
     await room.shows("one in plan")
-    room.chats._registry[CHAT].begin()
+    room.chats[CHAT].begin()
     await until(lambda: not room.render.chosen and room.render.status.connection.state == "live")
     room.say("two")
     await room.shows("two in auto")

@@ -55,7 +55,7 @@ async def test_a_prompt_that_waits_for_a_sign_in_waits_on_after_a_reload(
         assert room.render.status.running
         assert [queued.text for queued in room.render.status.queue] == ["second"]
         assert "Begin" not in room.text
-        client, session = room.chats._registry[CHAT].connection.connected
+        client, session = room.chats[CHAT].connection.connected
         assert client.can("authentication")
         if how == "cancels":
             await client.cancel(session)
@@ -110,7 +110,7 @@ async def test_it_comes_back_too_if_the_chat_closes_before_its_agent_has_said_so
         await two_wait(there)
         await there.unload()
         there.load()
-        while not ((chat := there.room.chats._registry.get(CHAT)) and chat.status.queue):  # noqa: ASYNC110 - a pause would be too long
+        while not ((chat := there.room.chats.get(CHAT)) and chat.status.queue):  # noqa: ASYNC110 - a pause would be too long
             await asyncio.sleep(0)
         there.room.chats.window_closed(WINDOW)
         assert [draft.text for _, draft, _ in there.room.editor.returned] == ["first", "second"]
@@ -160,7 +160,7 @@ async def test_a_reload_does_not_say_again_that_the_agent_wants_a_sign_in(projec
         for _ in range(2):
             await there.reload()
             assert there.room.render.status.connection.wants_sign_in
-        client, _ = there.room.chats._registry[CHAT].connection.connected
+        client, _ = there.room.chats[CHAT].connection.connected
         await client.authenticate("g")
         await there.room.shows("Begin first.")
         assert there.room.text.count("wants you to sign in") == 1

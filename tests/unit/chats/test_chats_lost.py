@@ -54,7 +54,7 @@ async def test_a_prompt_whose_files_are_looked_up_is_not_lost_with_its_agent(roo
             psutil.Process(room.agent_pid).kill()
             await room.state("lost")
         else:
-            connection = room.chats._registry[CHAT].connection
+            connection = room.chats[CHAT].connection
             before, _ = connection.connected
             room.chats.reconnect(CHAT)
             await until(lambda: connection.has_client and connection.connected[0] is not before)
@@ -67,7 +67,7 @@ async def test_a_prompt_whose_files_are_looked_up_is_not_lost_with_its_agent(roo
 
 
 async def test_a_dead_agent_takes_no_prompt(room: Room) -> None:
-    client, session = room.chats._registry[CHAT].connection.connected
+    client, session = room.chats[CHAT].connection.connected
     psutil.Process(room.agent_pid).kill()
     await room.state("lost")
     with pytest.raises(Exception, match="has ended"):
@@ -85,7 +85,7 @@ async def test_a_prompt_that_waits_for_its_turn_comes_back_while_the_screen_is_b
         return await show(chat, render)
 
     room.editor.show_chat = busy  # type: ignore[method-assign]
-    chat = room.chats._registry[CHAT]
+    chat = room.chats[CHAT]
     chat.show_soon()
     await asyncio.sleep(0.1)
     room.say("queued")
@@ -119,7 +119,7 @@ async def test_each_turn_is_noticed_while_the_screen_is_busy(project: Path, tmp_
         return await is_free.wait()
 
     async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
-        chat = room.chats._registry[CHAT]
+        chat = room.chats[CHAT]
         room.editor.show_chat = busy  # type: ignore[method-assign]
         chat.show_soon()
         await asyncio.sleep(0.1)
@@ -152,7 +152,7 @@ def session_prompt(params):
     time.sleep(100)
 """
     async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
-        chat = room.chats._registry[CHAT]
+        chat = room.chats[CHAT]
         reasons = chat.place.reasons
         assert isinstance(reasons, KeptTurns)
         with (

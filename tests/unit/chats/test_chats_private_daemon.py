@@ -44,13 +44,13 @@ async def test_a_private_daemon_is_started_shown_and_ended_with_the_window(manag
     # A first render may come before the daemon is looked for.
     assert next(filter(None, messages)) == "Starting `qwen serve`…"
     assert managed.render.locality.is_private
-    daemon = managed.chats._registry[CHAT].connector.private.daemon
+    daemon = managed.chats[CHAT].connector.private.daemon
     assert daemon
     managed.chats.close(CHAT)
     await managed.asked("POST /session/s/detach")
     assert private.is_running(daemon)
     await managed.opened()
-    assert managed.chats._registry[CHAT].connector.private.daemon is daemon
+    assert managed.chats[CHAT].connector.private.daemon is daemon
     managed.chats.window_closed(WINDOW)
     await until(lambda: not managed.chats._ending)
     assert not private.is_running(daemon)
@@ -69,13 +69,13 @@ async def test_the_queue_of_a_private_daemon_comes_back_when_it_ends_with_its_wi
 
 async def test_one_for_another_folder_is_replaced(managed: Room, tmp_path: Path) -> None:
     await managed.opened()
-    first = managed.chats._registry[CHAT].connector.private.daemon
+    first = managed.chats[CHAT].connector.private.daemon
     other = tmp_path / "other"
     other.mkdir()
     managed.daemon.capabilities(real(other))
     managed.chats.open(CHAT, WINDOW, str(other))
     await managed.live()
-    second = managed.chats._registry[CHAT].connector.private.daemon
+    second = managed.chats[CHAT].connector.private.daemon
     assert first
     assert second
     assert second.folder == real(other)
@@ -89,7 +89,7 @@ async def test_one_that_was_killed_is_started_again_once_and_the_session_resumed
     await until(lambda: managed.render.session)
 
     def kill() -> None:
-        daemon = managed.chats._registry[CHAT].connector.private.daemon
+        daemon = managed.chats[CHAT].connector.private.daemon
         assert daemon
         private.stop_now(daemon)
         stream.cut()
@@ -109,7 +109,7 @@ async def test_one_that_was_killed_is_started_again_once_and_the_session_resumed
 @pytest.mark.parametrize("is_open", [True, False])
 async def test_switching_it_off_ends_the_private_daemon(managed: Room, is_open: bool) -> None:
     await managed.opened()
-    daemon = managed.chats._registry[CHAT].connector.private.daemon
+    daemon = managed.chats[CHAT].connector.private.daemon
     assert daemon
     if not is_open:
         managed.chats.close(CHAT)
@@ -122,13 +122,13 @@ async def test_switching_it_off_ends_the_private_daemon(managed: Room, is_open: 
 
 async def test_another_command_replaces_the_private_daemon_at_a_reconnect(managed: Room, tmp_path: Path) -> None:
     await managed.opened()
-    first = managed.chats._registry[CHAT].connector.private.daemon
+    first = managed.chats[CHAT].connector.private.daemon
     assert first
     command = [sys.executable, "-u", str(tmp_path / "fake_qwen.py")]
     managed.configure(url="", token="", command=tuple(command))
     managed.chats.reconnect(CHAT)
     await managed.live()
-    assert managed.chats._registry[CHAT].connector.private.daemon != first
+    assert managed.chats[CHAT].connector.private.daemon != first
     assert not private.is_running(first)
     assert managed.editor.said == []
 
@@ -147,19 +147,19 @@ async def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(manag
     stream.say(1, "Before")
     await until(lambda: managed.render.session)
     draft = Draft("mine", (Excerpt("file:///e", "e", "text"),), ("p.png",), {"/a": "b"})
-    await managed.chats._registry[CHAT].outbox._sending.acquire()  # another one is on its way
+    await managed.chats[CHAT].outbox._sending.acquire()  # another one is on its way
     managed.chats.send(CHAT, draft)
-    daemon = managed.chats._registry[CHAT].connector.private.daemon
+    daemon = managed.chats[CHAT].connector.private.daemon
     left = await managed.chats.stop(hand_over=True)
     assert daemon
     assert private.is_running(daemon)
     assert managed.daemon.asked("POST /session/s/detach") == []
     again = Room(managed.editor, managed.daemon, managed.folder)
-    again.chats.configure(managed.chats._registry.settings)
+    again.chats.configure(managed.chats.settings)
     again.chats.inherit(left, {WindowId(1): None})
     again.chats.open(CHAT, WINDOW, managed.folder, "s")
     await again.live()
-    assert again.chats._registry[CHAT].connector.private.daemon == daemon
+    assert again.chats[CHAT].connector.private.daemon == daemon
     assert len(managed.daemon.asked("POST /session/s/load")) == 1
     assert managed.editor.returned == [(1, draft, "It was not sent before the package was reloaded.")]
     left = await again.chats.stop(hand_over=True)
@@ -178,7 +178,7 @@ async def test_a_prompt_in_the_daemons_queue_is_not_given_back_after_a_reload(ro
     await until(lambda: room.render.status.queue and not room.render.unsent)
     left = await room.chats.stop(hand_over=True)
     again = Room(room.editor, room.daemon, room.folder)
-    again.chats.configure(room.chats._registry.settings)
+    again.chats.configure(room.chats.settings)
     again.chats.inherit(left, {WindowId(1): None})
     again.chats.open(CHAT, WINDOW, room.folder, "s")
     await again.live()
@@ -188,7 +188,7 @@ async def test_a_prompt_in_the_daemons_queue_is_not_given_back_after_a_reload(ro
 
 async def test_what_belonged_to_a_window_that_is_gone_ends(managed: Room) -> None:
     await managed.opened()
-    daemon = managed.chats._registry[CHAT].connector.private.daemon
+    daemon = managed.chats[CHAT].connector.private.daemon
     left = await managed.chats.stop(hand_over=True)
     again = Room(managed.editor, managed.daemon, managed.folder)
     again.chats.inherit(left, {})

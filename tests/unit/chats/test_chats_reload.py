@@ -35,7 +35,7 @@ def settings(tmp_path: Path) -> DaemonSettings:
 def daemon_of(running: Running, window: WindowId) -> private.Daemon:
     """A window's daemon, once it runs."""
     daemon = until(
-        lambda: running.do(lambda companion: companion.chats._registry[ChatId(ViewId(window))].connector.private.daemon)
+        lambda: running.do(lambda companion: companion.chats[ChatId(ViewId(window))].connector.private.daemon)
     )
     assert daemon
     return daemon

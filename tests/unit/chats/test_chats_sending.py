@@ -114,7 +114,7 @@ async def test_a_daemon_that_is_perhaps_elsewhere_is_believed_to_be_here_once_th
         where = room.render.locality
         assert (where.is_local, where.is_known) == (False, False)
         assert f"at 127.0.0.1:{room.daemon.port}, perhaps elsewhere" in room.editor.chat_texts[1]
-        assert not room.chats._registry[CHAT].is_local
+        assert not room.chats[CHAT].is_local
         room.chats.confirm_here(CHAT)
         await until(lambda: room.render.locality.is_local)
         assert "on this computer" in room.editor.chat_texts[1]
@@ -158,7 +158,7 @@ async def test_a_prompt_whose_answer_is_lost_is_looked_for_and_never_sent_twice(
         if where != "over":
             await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
             echo(stream, 1, "mine", "p9")
-        await until(lambda: not room.render.unsent and not room.chats._registry[CHAT].outbox._waiting)
+        await until(lambda: not room.render.unsent and not room.chats[CHAT].outbox._waiting)
         assert room.editor.returned == []
     assert len(prompts(room)) == 1
 
@@ -220,7 +220,7 @@ async def test_a_prompt_that_waited_for_a_daemon_that_was_killed_comes_back(room
     stream = await room.opened()
     room.chats.send(CHAT, Draft("mine"))
     await until(lambda: [unsent.state for unsent in room.render.unsent] == ["sent"])
-    prompt = room.chats._registry[CHAT].outbox._waiting["1"].prompt
+    prompt = room.chats[CHAT].outbox._waiting["1"].prompt
     stream.send("pending_prompt_added", 1, promptId=prompt, text="mine")
     await until(lambda: room.render.status.queue and not room.render.unsent)
     assert room.editor.returned == []

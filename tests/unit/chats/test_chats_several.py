@@ -170,9 +170,9 @@ async def test_they_share_one_private_daemon_which_outlives_either(managed: Pair
     for chat in (FIRST, SECOND):
         managed.chats.open(chat, WINDOW, managed.folder)
     await until(lambda: managed.state_of(FIRST) == managed.state_of(SECOND) == "live")
-    daemon = managed.chats._registry[FIRST].connector.private.daemon
+    daemon = managed.chats[FIRST].connector.private.daemon
     assert daemon
-    assert managed.chats._registry[SECOND].connector.private.daemon is daemon
+    assert managed.chats[SECOND].connector.private.daemon is daemon
     assert starts(tmp_path) == 1
     managed.chats.close(FIRST)
     managed.chats.close(SECOND)
@@ -191,7 +191,7 @@ async def test_each_folder_has_a_private_daemon_of_its_own_as_long_as_a_chat_wor
     managed.daemon.capabilities(real(managed.folder), real(other))
     await managed.open(FIRST)
     await managed.open(SECOND, str(other))
-    first, second = (managed.chats._registry[chat].connector.private.daemon for chat in (FIRST, SECOND))
+    first, second = (managed.chats[chat].connector.private.daemon for chat in (FIRST, SECOND))
     assert first
     assert second
     assert (first.folder, second.folder) == (real(managed.folder), real(other))
@@ -213,7 +213,7 @@ async def test_a_daemon_that_is_killed_is_started_again_once_for_both_and_then_o
     await until(lambda: all(managed.editor.renders[chat][-1].session for chat in (FIRST, SECOND)))
 
     def kill() -> None:
-        daemon = managed.chats._registry[FIRST].connector.private.daemon
+        daemon = managed.chats[FIRST].connector.private.daemon
         assert daemon
         private.stop_now(daemon)
         for stream in streams:
@@ -240,7 +240,7 @@ async def test_a_daemon_that_one_of_them_has_replaced_is_followed_by_the_other(
     streams = [await managed.open(chat) for chat in (FIRST, SECOND)]
     streams[1].say(1, "Before")
     await until(lambda: managed.editor.renders[SECOND][-1].session)
-    before = managed.chats._registry[FIRST].connector.private.daemon
+    before = managed.chats[FIRST].connector.private.daemon
     command = (sys.executable, "-u", str(tmp_path / "fake_qwen.py"), str(tmp_path / "starts.txt"))
     managed.configure(url="", token="", command=command)
     managed.chats.reconnect(FIRST)
@@ -249,7 +249,7 @@ async def test_a_daemon_that_one_of_them_has_replaced_is_followed_by_the_other(
     streams[1].cut()
     await until(lambda: len(managed.daemon.asked("GET /capabilities")) > loads)
     await until(lambda: managed.state_of(FIRST) == managed.state_of(SECOND) == "live")
-    assert managed.chats._registry[SECOND].connector.private.daemon != before
+    assert managed.chats[SECOND].connector.private.daemon != before
     assert starts(tmp_path) == 2
 
 
@@ -257,21 +257,17 @@ async def test_a_reload_keeps_both_sessions_and_the_one_daemon(managed: Pair, tm
     for at, chat in enumerate((FIRST, SECOND)):
         (await managed.open(chat)).say(1, f"Before {at}")
     await until(lambda: all(managed.editor.renders[chat][-1].session for chat in (FIRST, SECOND)))
-    daemon = managed.chats._registry[FIRST].connector.private.daemon
+    daemon = managed.chats[FIRST].connector.private.daemon
     left = await managed.chats.stop(hand_over=True)
     again = Pair(managed.editor, managed.daemon, managed.folder)
-    again.chats.configure(managed.chats._registry.settings)
+    again.chats.configure(managed.chats.settings)
     again.chats.inherit(left, {WindowId(1): None})
     for chat, session in ((SECOND, "s2"), (FIRST, "s1")):
         count = len(managed.daemon.asked(f"POST /session/{session}/load"))
         again.chats.open(chat, WINDOW, managed.folder)
         await until(lambda session=session, count=count: len(
             managed.daemon.asked(f"POST /session/{session}/load")) > count)  # fmt: skip
-    assert (
-        again.chats._registry[FIRST].connector.private.daemon
-        == again.chats._registry[SECOND].connector.private.daemon
-        == daemon
-    )
+    assert again.chats[FIRST].connector.private.daemon == again.chats[SECOND].connector.private.daemon == daemon
     await again.chats.stop(hand_over=False)
     assert daemon
     assert not private.is_running(daemon)

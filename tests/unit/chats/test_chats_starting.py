@@ -84,7 +84,7 @@ def session_new(params):
     agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
     async with chatting(project, agent, opens=False) as room:
         folders = str(project), "/net/dead", str(other)
-        monkeypatch.setattr(room.chats._registry.windows, "folders_of", lambda _: folders)
+        monkeypatch.setattr(room.chats.windows, "folders_of", lambda _: folders)
         room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
         await room.shows(f"It has {real_folder(str(other))}")
         assert room.editor.said == [("/net/dead is on a disk that does not answer. The agent does not get it.", 1)]

@@ -31,7 +31,7 @@ def test_an_agent_gets_the_folders_of_the_window_but_the_excluded_ones(tmp_path:
     for name in names:
         (tmp_path / name).mkdir()
     room = chats(Sharing(exclude=("secret",)), *(str(tmp_path / name) for name in names))
-    room._registry.settings = DaemonSettings()
+    room.settings = DaemonSettings()
     real = os.path.realpath(tmp_path)
     assert run(room.window(WINDOW).surroundings()).folders == (os.path.join(real, "one"), os.path.join(real, "two"))
 
@@ -39,7 +39,7 @@ def test_an_agent_gets_the_folders_of_the_window_but_the_excluded_ones(tmp_path:
 def test_a_setting_turns_it_off(tmp_path: Path):
     server = McpServer("docs", url="https://docs.example/mcp")
     room = chats(Sharing(), str(tmp_path))
-    room._registry.settings = replace(DaemonSettings(), agents_all_folders=False, agents_mcp_servers=(server,))
+    room.settings = replace(DaemonSettings(), agents_all_folders=False, agents_mcp_servers=(server,))
     found = run(room.window(WINDOW).surroundings())
     assert (found.folders, found.servers) == ((), (server,))
 

@@ -91,7 +91,7 @@ async def test_a_prompt_that_runs_after_a_login_elsewhere_is_not_one_that_waits_
         room.say("go on")
         await room.shows("Begun.")
         assert not room.render.status.connection.wants_sign_in
-        assert room.chats._registry[CHAT]._take_held() == {}
+        assert room.chats[CHAT]._take_held() == {}
         sign_ins.file("go").touch()
         await until(lambda: room.render.status.running is None)
 
