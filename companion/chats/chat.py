@@ -229,6 +229,8 @@ MOST_SHOWN = 200
 """Turns that a chat's text has, unless the person scrolls up to further ones."""
 LEAST_SHOWN = 180
 """Turns that stay when there are more than that."""
+CLOSED = "The chat was closed before this was sent."
+CHANGED = "The conversation has changed before this was sent."
 _OVER = {"lost", "ended"}
 """The states of a connection that only a person ends."""
 
@@ -256,8 +258,18 @@ class Chat:
 
     @property
     def needs_daemon(self) -> bool:
-        """Whether it is open, and talks to the daemon of its folder."""
-        return self._is_open and self.connector.agent is None
+        """Whether it talks to the daemon of its folder: it is open, or sees a turn to its end there."""
+        return (self._is_open or self._seeing_out is not None) and self.connector.agent is None
+
+    @property
+    def outlasts(self) -> bool:
+        """Whether the daemon goes on with a turn that is shown, whatever the chat shows next."""
+        is_daemons = self.connector.agent is None and self.is_local
+        return self._is_open and is_daemons and self.status.running is not None
+
+    def is_at(self, session: str) -> bool:
+        """Whether it shows a session."""
+        return self._is_open and bool(session) and session == self.connection.session
 
     @property
     def status(self) -> Status:
@@ -310,7 +322,7 @@ class Chat:
     def begin(self, session: str = "", chosen: Chosen | None = None) -> None:
         """Show a session; without one, begin a new conversation. `chosen` is what the person has chosen for it."""
         unsent = self._end(with_queue=self.connector.agent is not None)
-        self._give_back_all(unsent, "The conversation has changed before this was sent.")
+        self._give_back_all(unsent, CHANGED)
         self.end_turn()
         self._is_open = True
         self.connection.begin(session, chosen or Chosen())
@@ -329,19 +341,16 @@ class Chat:
             self._inherited.give_up()
         return conversation or Conversation()
 
-    def resume(self, session: str) -> None:
-        """Show another session."""
-        if self._is_open and session == self.connection.session:
-            self.renderer.begin()
-        else:
-            self.begin(session)
+    def close(self, why: str = CLOSED) -> None:
+        """It isn't shown any more. The turn of a daemon is seen to its end: what it writes is to be listed.
 
-    def close(self) -> None:
-        """The view is closed. The turn of a daemon goes on, and is seen to its end: what it writes is to be listed."""
-        self.give_back_unsent()
+        What was not sent goes back with a sentence that says `why`.
+        """
+        self.give_back_unsent(why)
         self.connector.end_inherited()
+        goes_on = self.outlasts
         self._is_open = False
-        if self.connector.agent is None and self.is_local and self.status.running is not None:
+        if goes_on:
             self.approvals.dismiss()
             self.renderer.stop()
             self._seeing_out = self.background(self._see_out())
@@ -364,14 +373,14 @@ class Chat:
         self._end(with_queue=False)
         self.end_turn()
 
-    def give_back_unsent(self, *, with_daemon: bool = False) -> None:
+    def give_back_unsent(self, why: str = CLOSED, *, with_daemon: bool = False) -> None:
         """The chat is about to end: what was not sent goes back to the person, whose tab may have moved.
 
         `with_daemon`: its private daemon ends as well.
         """
         taken = self._take_unsent(with_queue=self.connector.agent is not None or (with_daemon and self._ends_here))
         self._inherited.give_up()
-        self._give_back_all([*self._inherited.take_unsent(), *taken], "The chat was closed before this was sent.")
+        self._give_back_all([*self._inherited.take_unsent(), *taken], why)
 
     async def finished(self) -> None:
         """Wait until everything is done that had begun when the view was closed."""

@@ -35,8 +35,9 @@ from ..platforms.files import Content, FileRefusedError, HangingError, Irregular
 from ..provenance.calls import ReportedTurn
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
-from .chat import ON_ITS_WAY, QUICK_STOP_LIMIT, Chat, check_idle
+from .chat import CHANGED, CLOSED, ON_ITS_WAY, QUICK_STOP_LIMIT, Chat, check_idle
 from .chat_screen import ChatScreen
+from .connection import Chosen
 from .history import ChatChanges, ChatHistory, ChatSessions
 from .prompt import ChatFolder, Draft, Returned
 from .transcript.plain import clean
@@ -323,7 +324,7 @@ class ChatWindow:
     @property
     def daemon_folders(self) -> set[str]:
         """The folders whose chats need a daemon."""
-        return {chat.connector.folder for chat in self._chats.within(self.id) if chat.needs_daemon}
+        return {chat.connector.folder for chat in self._chats.all_of(self.id) if chat.needs_daemon}
 
     def sharing(self) -> Sharing:
         """What may be told of the window's files."""
@@ -402,7 +403,7 @@ class Chats:
         self._ending: set[asyncio.Task[None]] = set()
         """The ends of what has closed."""
         self._leaving: set[Chat] = set()
-        """The chats whose tabs were closed, until they are done."""
+        """Those that nothing shows any more, until they are done."""
         self.sessions = ChatSessions(self)
         self.history = ChatHistory(self)
         self.changes = ChatChanges(self)
@@ -443,6 +444,10 @@ class Chats:
     def within(self, window: WindowId) -> list[Chat]:
         """The chats of a window."""
         return [chat for chat in self.by_id.values() if chat.window == window]
+
+    def all_of(self, window: WindowId) -> list[Chat]:
+        """The same, with those that nothing shows any more and that are not done."""
+        return [*self.within(window), *(chat for chat in self._leaving if chat.window == window)]
 
     def do(self, chat_id: ChatId, act: Callable[[Chat], Coroutine[Any, Any, None]]) -> None:
         """Start doing something with a chat. A failure is shown, not raised."""
@@ -492,7 +497,7 @@ class Chats:
             self.screen.messenger.say(f"There is no agent “{agent}” in the setting “agents”.", window)
         else:
             is_known = chat is not None
-            self.made(chat_id, window).open(folder, session, command, chosen)
+            self._for_another(self.made(chat_id, window)).open(folder, session, command, chosen)
             if not is_known:
                 self._give_back(chat_id, waiting)
 
@@ -527,11 +532,35 @@ class Chats:
         `waiting` is as in `open`.
         """
         if chat := self.by_id.pop(chat_id, None):
-            chat.close()
-            self._leaving.add(chat)
-            self._end(self._until_left(chat))
+            self._see_off(chat, CLOSED)
         else:
             self._give_back(chat_id, waiting)
+
+    def show(self, chat_id: ChatId, session: str = "", chosen: Chosen | None = None) -> None:
+        """Show another conversation in a chat's tab, if that is open: the one of a session, or a new one."""
+        if (chat := self.get(chat_id)) is None:
+            return
+        if chat.is_at(session):
+            chat.renderer.begin()
+        else:
+            self._for_another(chat).begin(session, chosen)
+
+    def _for_another(self, chat: Chat) -> Chat:
+        """The chat that shows another conversation in the tab of one.
+
+        The daemon goes on with a turn in the one before, which is seen to its end as if the tab had been closed.
+        """
+        if not chat.outlasts:
+            return chat
+        other = self.by_id[chat.id] = Chat(chat.id, chat.place)
+        other.connector.folder = chat.connector.folder
+        self._see_off(chat, CHANGED)
+        return other
+
+    def _see_off(self, chat: Chat, why: str) -> None:
+        chat.close(why)
+        self._leaving.add(chat)
+        self._end(self._until_left(chat))
 
     async def _until_left(self, chat: Chat) -> None:
         await chat.finished()
@@ -642,8 +671,7 @@ class Chats:
 
     def begin(self, chat_id: ChatId) -> None:
         """Begin a new conversation in a chat."""
-        if chat := self.get(chat_id):
-            chat.begin()
+        self.show(chat_id)
 
     async def files(self, chat_id: ChatId, words: str) -> list[str]:
         """Files on the daemon's machine whose path has these words, relative to the chat's folder; for a completion."""

@@ -193,7 +193,7 @@ class ChatHistory:
         client.need("fork", "copy a conversation")
         copy = await _once_idle(chat, lambda: client.fork(session, chat.status.title))
         await client.detach(copy)
-        chat.begin(copy.id, chat.connection.chosen)
+        self._chats.show(chat_id, copy.id, chat.connection.chosen)
         self._chats.screen.messenger.mention(
             "This is a copy of the conversation; the original stays among the sessions.", chat.window
         )
@@ -385,8 +385,7 @@ class ChatSessions:
 
     def resume(self, chat_id: ChatId, session: str) -> None:
         """Show another conversation in a chat."""
-        if chat := self._chats.get(chat_id):
-            chat.resume(session)
+        self._chats.show(chat_id, session)
 
     async def page(self, chat_id: ChatId, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
         """A page of the conversations in the chat's folder: those that are pinned first, then the latest."""
@@ -421,24 +420,22 @@ class ChatSessions:
 
     async def archive(self, chat_id: ChatId, session: str, *, is_archived: bool) -> None:
         """Put a conversation into the archive, or take it out. The chat that shows it begins a new one."""
-        chat = self._chats[chat_id]
         client, shown, folder = await self._chats.reached(chat_id)
         await client.archive_session(AgentSession.known(session, folder.there), is_archived=is_archived)
         if is_archived and session == shown.id:
-            chat.begin()
+            self._chats.show(chat_id)
 
     async def reopen(self, chat_id: ChatId, session: str) -> None:
         """Take a conversation out of the archive, and show it."""
         await self.archive(chat_id, session, is_archived=False)
-        self._chats[chat_id].resume(session)
+        self._chats.show(chat_id, session)
 
     async def delete(self, chat_id: ChatId, session: str) -> None:
         """Delete a conversation and its history. The chat that shows it begins a new one."""
-        chat = self._chats[chat_id]
         client, shown, folder = await self._chats.reached(chat_id)
         await client.delete_session(AgentSession.known(session, folder.there))
         if session == shown.id:
-            chat.begin()
+            self._chats.show(chat_id)
 
     async def export(self, chat_id: ChatId, session: str, form: ExportForm, *, is_archived: bool = False) -> str:
         """A conversation as a text."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 from unittest.mock import AsyncMock, patch
 
@@ -112,12 +112,23 @@ def logged(room: Room) -> list[list[str]]:
     return [[call.id for call in turn.calls if call.id not in turn.logged] for turn in room.reasons.turns]
 
 
-async def test_a_daemons_turn_whose_tab_was_closed_is_seen_to_its_end(room: Room, ended: list[Any]) -> None:
+LEAVE: dict[str, Callable[[Room], object]] = {
+    "its tab is closed": lambda room: room.chats.close(CHAT),
+    "a new conversation is begun": lambda room: room.chats.begin(CHAT),
+    "another one is shown": lambda room: room.chats.sessions.resume(CHAT, "other"),
+    "the chat works in another folder": lambda room: room.chats.open(CHAT, WINDOW, f"{room.folder}/other"),
+}
+
+
+@pytest.mark.parametrize("leave", LEAVE.values(), ids=LEAVE)
+async def test_a_daemons_turn_that_is_not_shown_any_more_is_seen_to_its_end(
+    room: Room, ended: list[Any], leave: Callable[[Room], object]
+) -> None:
     """What it writes is the agent's, and what is to be undone at its end waits for that."""
     stream = await room.opened()
     write(stream, 1, "first")
     await until(lambda: room.render.status.running)
-    room.chats.close(CHAT)
+    leave(room)
     write(stream, 2, "then")
     await asyncio.sleep(0.1)
     assert (ended, logged(room), room.daemon.asked("POST /session/s/detach")) == ([], [], [])
@@ -149,8 +160,8 @@ async def test_a_daemons_turn_whose_tab_was_closed_ends_with_what_it_was_for(
 
 
 async def test_the_calls_of_a_turn_are_logged_once_though_one_looks_elsewhere_meanwhile(room: Room) -> None:
-    stream = await room.opened()
-    write(stream, 1, "first")
+    before = await room.opened()
+    write(before, 1, "first")
     await until(lambda: room.render.session)
     room.chats.begin(CHAT)
     await room.live()
@@ -158,7 +169,24 @@ async def test_the_calls_of_a_turn_are_logged_once_though_one_looks_elsewhere_me
     stream = await room.live()
     write(stream, 1, "first")
     await until(lambda: room.render.status.running)
-    write(stream, 2, "then")
-    stream.send("turn_complete", 3, "p", promptId="p", stopReason="end_turn")
+    for each in (before, stream):
+        write(each, 2, "then")
+        each.send("turn_complete", 3, "p", promptId="p", stopReason="end_turn")
     await until(lambda: len(room.reasons.turns) == 2)
-    assert logged(room) == [["first"], ["then"]]
+    assert logged(room) == [["first", "then"], []]
+
+
+@pytest.mark.parametrize("how", ["archive", "delete"])
+async def test_a_chat_that_was_closed_while_its_session_is_put_away_begins_nothing(room: Room, how: str) -> None:
+    stream = await room.opened()
+    stream.say(1, "Hello")
+    await until(lambda: room.render.session)
+    chat = room.chats[CHAT]
+    put_away = {"archive": "archive_session", "delete": "delete_session"}[how]
+
+    async def closes(*_: object, **__: object) -> None:
+        room.chats.close(CHAT)
+
+    with patch.object(DaemonAgent, put_away, closes):
+        await getattr(room.chats.sessions, how)(CHAT, "s", **({"is_archived": True} if how == "archive" else {}))
+    assert not chat._is_open
