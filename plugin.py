@@ -112,11 +112,11 @@ from .companion.sublime_text.status.reports import (
     QwenCompanionStatusCommand,
     QwenCompanionStatusRemedyCommand,
 )
-from .companion.sublime_text.terminal.elsewhere import QwenCompanionConnectElsewhereCommand
-from .companion.sublime_text.terminal.sending import QwenCompanionSendCommand
 from .companion.sublime_text.terminal.terminal_commands import (
+    QwenCompanionConnectElsewhereCommand,
     QwenCompanionCopyEnvironmentCommand,
     QwenCompanionRunCommand,
+    QwenCompanionSendCommand,
     QwenCompanionShowTerminalCommand,
     QwenCompanionTerminalListener,
     QwenCompanionTerminalOpenedCommand,

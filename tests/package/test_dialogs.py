@@ -27,7 +27,7 @@ KNOWN = {
     "install_agent:filter(None, (entry.license or 'not said', entry.license_url))": "as above",
     "install_agent:plan.words": "made of that entry",
     "install_agent:self._name(entry)": "the name of that entry",
-    "terminal.terminus:self._name": "the name of a CLI, a constant",
+    "terminal.terminals:self._name": "the name of a CLI, a constant",
 }
 """Other words in dialogs, by module, each with the reason why it is safe."""
 

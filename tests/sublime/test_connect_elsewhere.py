@@ -17,7 +17,7 @@ class TestConnectElsewhere(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        self.set_limit("sublime_text.terminal.elsewhere", "STEP", 50)
+        self.set_limit("sublime_text.terminal.terminal_commands", "ELSEWHERE_STEP", 50)
         self.asked: list[tuple[str, str, Any]] = []
 
         def show(_: sublime.Window, caption: str, before: str, done: Any, *__: object) -> None:
@@ -90,7 +90,7 @@ class TestConnectElsewhere(CompanionCase):
         self.assertEqual(adapter.ask, ask)
 
     def test_it_says_what_is_wrong_if_none_comes(self) -> Steps:
-        self.set_limit("sublime_text.terminal.elsewhere", "PATIENCE", 2)
+        self.set_limit("sublime_text.terminal.terminal_commands", "ELSEWHERE_PATIENCE", 2)
         self.connect_elsewhere(place="ssh", host="me@buildbox", folders={str(self.folder): "/srv/app"})
         why = "Nothing has reached this window yet. Is the connection with “-R” still open, and did it say"
         yield lambda: why in self.shown()
@@ -114,7 +114,7 @@ class TestConnectElsewhere(CompanionCase):
         self.assertNotIn("more", self.shown())
 
     def test_the_lines_of_the_last_time_stay_on_the_screen(self) -> Steps:
-        self.set_limit("sublime_text.terminal.elsewhere", "PATIENCE", 2)
+        self.set_limit("sublime_text.terminal.terminal_commands", "ELSEWHERE_PATIENCE", 2)
         folders = {str(self.folder): "/srv/app"}
         self.connect_elsewhere(place="ssh", host="me@wrong", folders=folders)
         yield lambda: "me@wrong" in self.shown()

@@ -27,9 +27,7 @@ class TestMenus(TerminalCase):
 
     def command(self, name: str) -> Any:
         """A command of the window, to ask whether a menu shows it."""
-        module = {"Send": "terminal.sending", "Run": "terminal.terminal_commands", "Chat": "chat.pickers"}[
-            next(part for part in ("Send", "Run", "Chat") if name.startswith(part))
-        ]
+        module = "chat.pickers" if name.startswith("Chat") else "terminal.terminal_commands"
         return getattr(loaded(f"sublime_text.{module}"), f"QwenCompanion{name}Command")(self.window)
 
     def run_command(self, name: str, **args: Any) -> None:

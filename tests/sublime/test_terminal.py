@@ -327,7 +327,7 @@ class TestWithoutTerminus(CompanionCase):
 
     def test_an_installation_that_does_not_come_is_told(self) -> Steps:
         for limit, value in (("STEP", 1), ("INSTALL_LOOKS", 2)):
-            self.set_limit("sublime_text.terminal.terminus", limit, value)
+            self.set_limit("sublime_text.terminal.terminals", limit, value)
         with (
             patch.object(sublime, "find_resources", lambda _: []),
             patch.object(sublime, "ok_cancel_dialog", lambda *_: True),
@@ -357,7 +357,7 @@ class TestWithoutTerminus(CompanionCase):
     def test_a_disabled_terminus_is_enabled_and_not_installed(self) -> Steps:
         """To install it again would change nothing."""
         for limit, value in (("STEP", 1), ("LOADING", 0)):
-            self.set_limit("sublime_text.terminal.terminus", limit, value)
+            self.set_limit("sublime_text.terminal.terminals", limit, value)
         preferences, terminus = self.disable("Terminus", "Vintage", 7), Terminus(self)
         self.window.run_command("qwen_companion_run", {"cli": "qwen"})
         self.assertTrue(self.screen.said("Terminus is disabled", "“Package Control: Enable Package”"))
@@ -370,7 +370,7 @@ class TestWithoutTerminus(CompanionCase):
 
     def test_a_disabled_terminus_that_is_not_there_is_offered_to_be_installed(self) -> Steps:
         for limit, value in (("STEP", 1), ("ENABLE_LOOKS", 2)):
-            self.set_limit("sublime_text.terminal.terminus", limit, value)
+            self.set_limit("sublime_text.terminal.terminals", limit, value)
         self.disable("Terminus")
         with patch.object(sublime, "find_resources", lambda _: []):
             self.window.run_command("qwen_companion_run", {"cli": "qwen"})
@@ -392,7 +392,7 @@ class TestWithoutTerminus(CompanionCase):
         self.assertEqual(len(asked), 2)
 
     def test_the_cli_runs_once_it_is_installed(self) -> Steps:
-        self.set_limit("sublime_text.terminal.terminus", "LOADING", 0)
+        self.set_limit("sublime_text.terminal.terminals", "LOADING", 0)
         terminus = Terminus(self)
         terminus.is_there = False
         self.install = lambda _: sublime.set_timeout(lambda: setattr(terminus, "is_there", True), 100)
@@ -405,7 +405,7 @@ class TestWithoutTerminus(CompanionCase):
     def test_each_cli_runs_once_if_the_person_has_terminus_installed_several_times(self) -> Steps:
         """Nothing is to be seen yet, so they ask again, and for another CLI, too."""
         for limit, value in (("STEP", 1), ("LOADING", 0)):
-            self.set_limit("sublime_text.terminal.terminus", limit, value)
+            self.set_limit("sublime_text.terminal.terminals", limit, value)
         terminus = Terminus(self)
         terminus.is_there = False
         with patch.object(sublime, "ok_cancel_dialog", lambda *_: True):

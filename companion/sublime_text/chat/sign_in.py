@@ -17,7 +17,7 @@ from .. import package
 from ..package_control import is_installed
 from ..panels import Page, PanelItem, choose, say, to_clipboard
 from ..terminal import terminals
-from ..terminal.terminus import TERMINUS
+from ..terminal.terminals import TERMINUS
 from . import html
 from .chat_commands import _ChatCommand, ask
 

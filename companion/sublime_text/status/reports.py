@@ -31,7 +31,7 @@ from ..notices import NOTICES
 from ..own_views import VIEWS, project_settings
 from ..package_control import is_installed
 from ..panels import Page, PanelItem, choose, say, to_clipboard
-from ..terminal.terminus import TERMINUS
+from ..terminal.terminals import TERMINUS
 from ..windows import is_in_front, is_terminal, is_visible
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Terminals in the editor, through the package Terminus.
 
-Start with `terminals`: it starts a CLI, finds it again and types into its prompt. `terminus` gets the package.
+Start with `terminals`: it gets the package, starts a CLI, finds it again and types into its prompt.
 
 The person's login shell runs the CLI, so that the PATH of its start-up files applies, and stays its parent, since old
 CLIs look for the editor among their parents. It exports `TERM_PROGRAM`, because Terminus overwrites the one in `env`.
