@@ -1,7 +1,7 @@
 """What one instance of the package hands over to the next one in the same process, so that no CLI notices a reload.
 
 A listening socket continues to accept connections while nobody serves it: the kernel queues them. With the tokens and
-the session ids, the next instance can answer as if nothing had happened (`server.http.resumed`).
+the session ids, the next instance can answer as if nothing had happened (`server.http.app`).
 
 The editor's thread only announces a handover, which takes no time. The old instance then fills it on its own thread,
 and the next one waits for it on its own. If there is no next one after `GRACE` seconds, because it was not loaded or

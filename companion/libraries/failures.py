@@ -19,8 +19,8 @@ from .installed import canonical, installed
 OURS = (__package__ or "").partition(".")[0]
 LIBRARIES = frozenset(name.replace("-", "_") for name in BOUNDS)
 """The modules of the libraries. Each has the name of its library."""
-LISTENER = f"{(__package__ or '').rpartition('.')[0]}.server.listener"
-"""The module that opens a port."""
+ENDPOINT = f"{(__package__ or '').rpartition('.')[0]}.server.endpoint"
+"""The module whose function `listen` opens a port."""
 UNKNOWN = "The companion can't start with the libraries that are installed"
 
 Place = tuple[str, int, int]
@@ -49,7 +49,8 @@ def is_of_machine(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in SCARCE):
         return True
     frames = traceback.walk_tb(error.__traceback__) if isinstance(error, OSError) else ()
-    return any(frame.f_globals.get("__name__") == LISTENER for frame, _ in frames)
+    opens = ENDPOINT, "listen"
+    return any((frame.f_globals.get("__name__"), frame.f_code.co_name) == opens for frame, _ in frames)
 
 
 def places(error: BaseException) -> dict[str, Place | None]:

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Protocol
 
+from ..clis.elsewhere import PathMaps
 from ..clis.families import Door
 from ..ids import WindowId
 from ..libraries.sdk import MCPError
 from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification, is_sendable, moved
-from .path_maps import PathMaps
 
 logger = logging.getLogger(__name__)
 

@@ -1,12 +1,18 @@
-"""The MCP server. Its tools for a CLI are openDiff and closeDiff (docs/protocols/qwen-ide.md#diffs)."""
+"""The MCP server: its tools for a CLI, openDiff and closeDiff (docs/protocols/qwen-ide.md#diffs), and those for agents.
+
+The latter are for agents that are offered the window's own MCP server (docs/talk.md#tools-for-agents).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, Protocol, TypeVar
 
 from mcp_types import (
     INVALID_PARAMS,
@@ -16,7 +22,8 @@ from mcp_types import (
     NotificationParams,
     PaginatedRequestParams,
 )
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
 from starlette.requests import Request
 
 from .. import __version__
@@ -33,10 +40,25 @@ from ..protocol import (
 from ..review.disk import refusal
 from ..review.reviews import Reviews
 from ..settings import Settings
-from .agent_tools import AgentTools, failed, text
-from .knowledge import EditorKnowledge
-from .new_problems import NewProblems
+from .knowledge import EditorKnowledge, NewProblems, NotSharedError, answer_of
 from .sessions import MOST_CALLS, CliSessions, Session, StreamWire
+from .tool_schemas import (
+    FindReferencesArguments,
+    FindSymbolArguments,
+    GetContextAnswer,
+    GetDiagnosticsAnswer,
+    GetDiagnosticsArguments,
+    GetOpenFilesAnswer,
+    GetOpenFilesArguments,
+    GetSelectionAnswer,
+    NoArguments,
+    OpenDiffAnswer,
+    OpenFileAnswer,
+    OpenFileArguments,
+    PointOutAnswer,
+    PointOutArguments,
+    SymbolsAnswer,
+)
 
 Context = ServerRequestContext[Any, Request]
 
@@ -208,3 +230,241 @@ def why_invalid(error: ValidationError) -> str:
     """What is wrong, without the value, which may be a whole file."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}" for one in found)
+
+
+Arguments = TypeVar("Arguments", bound=BaseModel)
+
+DISK = 5.0
+"""Seconds that getContext waits for the disks of the tabs, which may hang."""
+CANCELLED = "The call was cancelled."
+BUSY = "{name}: the editor, one of its packages or a disk has not answered in time. Try again."
+
+
+class Refusal(Protocol):
+    """Why no diff of a path opens for a session; empty if it does."""
+
+    async def __call__(self, session: Session, path: str) -> str:
+        """`path` is an absolute path."""
+        ...
+
+
+@cache
+def _schema(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> dict[str, Any]:
+    """The JSON schema of a model. All of them take 13 ms, which each window would cost the companion thread."""
+    return model.model_json_schema(by_alias=True, mode=mode)
+
+
+@dataclass(frozen=True)
+class AgentTool:
+    """A tool: what an agent is told of it, and what answers it."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    answer: type[BaseModel]
+    run: Callable[[Session, Any], Awaitable[BaseModel]]
+
+    @property
+    def listed(self) -> dict[str, Any]:
+        """As tools/list has it."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": _schema(self.arguments, "validation"),
+            "outputSchema": _schema(self.answer, "serialization"),
+            "annotations": {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
+        }
+
+
+class AgentTools:
+    """Answers the calls of one window's agents."""
+
+    def __init__(
+        self,
+        reviews: Reviews,
+        context: Callable[[], Awaitable[IdeContext | None]],
+        settings: Callable[[], Settings],
+        knowledge: EditorKnowledge,
+        news: NewProblems,
+        refusal: Refusal,
+    ) -> None:
+        """`context` makes the context of the window, as its `settings` allow it."""
+        self._reviews = reviews
+        self._context = context
+        self._settings = settings
+        self._refusal = refusal
+        self._new_problems = news
+        self._tools = {each.name: each for each in self._all(knowledge)}
+
+    def listing(self) -> list[dict[str, Any]]:
+        """The tools that the settings offer."""
+        return [self._tools[name].listed for name in self.names()]
+
+    def names(self) -> list[str]:
+        """Their names."""
+        settings = self._settings()
+        return [
+            name
+            for name in self._tools
+            if name in settings.agents_tools and (name != "openDiff" or settings.show_diffs)
+        ]
+
+    async def call(self, session: Session, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The result of tools/call, an error's sentence included. Raises ValidationError."""
+        if name not in self.names():
+            return failed(f"Unknown tool: {name}")
+        tool = self._tools[name]
+        given = tool.arguments.model_validate(arguments)
+        try:
+            answer = await tool.run(session, given)
+        except NotSharedError as refused:
+            return failed(str(refused))
+        except ValidationError:
+            raise
+        except ValueError as error:
+            return failed(f"{name}: {error}")
+        except TimeoutError:
+            return failed(BUSY.format(name=name))
+        return _result(answer, await self._news(session) if name != "openDiff" else [])
+
+    async def _news(self, session: Session) -> list[Any]:
+        settings = self._settings()
+        if not settings.agents_new_problems:
+            return []
+        return [answer_of(each, settings.sharing) for each in await self._new_problems.of(session.cli)]
+
+    async def _open_diff(self, session: Session, opened: OpenDiffArguments) -> OpenDiffAnswer:
+        path = opened.file_path
+        if why := await self._refusal(session, path):
+            raise NotSharedError(why)
+        asking = Asking(session)
+        review = self._reviews.open(asking, path, opened.new_content)
+        try:
+            outcome = await asking.outcome
+        finally:
+            if not asking.has_outcome:
+                self._reviews.orphan(review.owner)
+            asking.ended.set_result(None)
+        return OpenDiffAnswer.model_construct(**outcome)
+
+    async def _get_context(self, _session: Session, _arguments: NoArguments) -> GetContextAnswer:
+        async with asyncio.timeout(DISK):
+            context = await self._context()
+        return GetContextAnswer.model_validate(context.message if context else {}, by_alias=True)
+
+    def _all(self, knowledge: EditorKnowledge) -> list[AgentTool]:
+        def of(
+            run: Callable[[Arguments], Awaitable[BaseModel]],
+        ) -> Callable[[Session, Arguments], Awaitable[BaseModel]]:
+            return lambda _session, arguments: run(arguments)
+
+        async def selection(_session: Session, _arguments: NoArguments) -> GetSelectionAnswer:
+            return await knowledge.selection()
+
+        async def point_out(session: Session, arguments: PointOutArguments) -> PointOutAnswer:
+            return await knowledge.point_out(session.cli, arguments)
+
+        return [
+            AgentTool("openDiff", _OPEN_DIFF, OpenDiffArguments, OpenDiffAnswer, self._open_diff),
+            AgentTool("getContext", _GET_CONTEXT, NoArguments, GetContextAnswer, self._get_context),
+            AgentTool(
+                "getDiagnostics",
+                _GET_DIAGNOSTICS,
+                GetDiagnosticsArguments,
+                GetDiagnosticsAnswer,
+                of(knowledge.diagnostics),
+            ),
+            AgentTool(
+                "getOpenFiles", _GET_OPEN_FILES, GetOpenFilesArguments, GetOpenFilesAnswer, of(knowledge.open_files)
+            ),
+            AgentTool("getSelection", _GET_SELECTION, NoArguments, GetSelectionAnswer, selection),
+            AgentTool("findSymbol", _FIND_SYMBOL, FindSymbolArguments, SymbolsAnswer, of(knowledge.symbol)),
+            AgentTool(
+                "findReferences", _FIND_REFERENCES, FindReferencesArguments, SymbolsAnswer, of(knowledge.references)
+            ),
+            AgentTool("openFile", _OPEN_FILE, OpenFileArguments, OpenFileAnswer, of(knowledge.show)),
+            AgentTool("pointOut", _POINT_OUT, PointOutArguments, PointOutAnswer, point_out),
+        ]
+
+
+_OPEN_DIFF = (
+    "Show a proposed change of a file in the user's editor, as a diff that the user edits, accepts or rejects. Returns "
+    "as JSON whether it was accepted, and the content as the user wants it. Nothing is written: write exactly that "
+    "content afterwards, then call getDiagnostics."
+)
+_GET_CONTEXT = "Which files the user has open in the editor, where the cursor is, and what is selected."
+_GET_DIAGNOSTICS = (
+    "The errors and warnings that the user's editor shows: those of its language servers or linters. Waits until they "
+    "have looked at the last changes. Call it after you have changed a file."
+)
+_GET_OPEN_FILES = "The files that are open in tabs of the user's editor, and which of them have unsaved changes."
+_GET_SELECTION = "What the user has selected in the editor, or where the cursor is."
+_FIND_SYMBOL = "Where a function, a class or the like of this name is defined in the project."
+_FIND_REFERENCES = "Where a symbol is used in the project. With a path, line and character it is the symbol there."
+_OPEN_FILE = "Show the user a place in a file in the editor. The keyboard focus stays where the user types."
+
+_POINT_OUT = (
+    "Leave a short note at lines of a file for the user's review. Call it for the few places that deserve a look, such "
+    "as a decision of yours or a risk, after you have changed them. The user may dismiss a note or answer it."
+)
+
+
+def text(words: str, *, is_error: bool = False) -> dict[str, Any]:
+    """A result of tools/call with one text."""
+    return {"content": [{"type": "text", "text": words}], "isError": is_error}
+
+
+def failed(why: str) -> dict[str, Any]:
+    """A result of tools/call that is an error."""
+    return text(why, is_error=True)
+
+
+def _result(answer: BaseModel, news: list[Any]) -> dict[str, Any]:
+    """The answer as JSON in a text, and as an object for clients that know the schema."""
+    # A text that the person has accepted may hold half of a character, which a JSON text can only escape.
+    found = answer.model_dump(by_alias=True, exclude_none=True)
+    if news:
+        found["newProblems"] = [each.model_dump(by_alias=True) for each in news]
+    try:
+        to_json(found)
+    except ValueError:
+        structured = {name: value for name, value in found.items() if name != "content"}
+    else:
+        structured = found
+    return {**text(json.dumps(found)), "structuredContent": structured}
+
+
+class Asking:
+    """The owner of a diff whose outcome is the answer to a call."""
+
+    def __init__(self, session: Session, *, is_model: bool = True) -> None:
+        self.is_model = is_model
+        self.window = session.window
+        self.cli = session.cli
+        self.outcome: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self.ended: Future[None] = Future()
+        """Done when nothing waits for the outcome any more. Another instance of the package may have the diff then."""
+
+    @property
+    def has_outcome(self) -> bool:
+        """Whether the person has answered."""
+        return self.outcome.done() and not self.outcome.cancelled()
+
+    def notify(self, notification: Notification) -> None:
+        """Answer the call with the text that was accepted; None if it was rejected."""
+        self._answer(notification.params.content if isinstance(notification, DiffAccepted) else None)
+
+    def handed_over(self) -> dict[str, Any]:
+        """The call itself, which the next instance answers from its own thread."""
+        loop = asyncio.get_running_loop()
+
+        def answer(content: str | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the client has waited so long that the old instance has ended
+                loop.call_soon_threadsafe(self._answer, content)
+
+        return {"answer": answer, "ended": self.ended, "is_model": self.is_model}
+
+    def _answer(self, content: str | None) -> None:
+        if not self.outcome.done():
+            accepted = {"outcome": "accepted", "content": content}
+            self.outcome.set_result({"outcome": "rejected"} if content is None else accepted)

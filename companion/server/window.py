@@ -10,6 +10,7 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..clis.elsewhere import PathMaps
 from ..clis.processes import wrote
 from ..handover import Inheritance, OpenConnection
 from ..protocol import (
@@ -24,19 +25,15 @@ from ..review.review import Owner
 from ..review.reviews import Reviews
 from ..settings import Settings
 from . import sessions
-from .context_sender import ContextSender
+from .context import ContextSender, FileReads
 from .doors.claude import ClaudeDoor
 from .doors.copilot import CopilotDoor
 from .endpoint import Endpoint
-from .file_reads import FileReads
 from .http.access import Access
-from .http.app import App
+from .http.app import App, AwaitedSession
 from .http.connections import HttpServer
-from .http.resumed import AwaitedSession
-from .knowledge import EditorKnowledge
-from .new_problems import NewProblems
+from .knowledge import EditorKnowledge, NewProblems
 from .offer import Offer
-from .path_maps import PathMaps
 from .sessions import STREAM_GONE_LIMIT, Background, CliSessions, Session
 from .tools import AskingBefore, Tools
 from .window_screen import ElsewhereOffer, ElsewhereState, WindowScreen

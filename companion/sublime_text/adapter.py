@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
 
+from ..clis.elsewhere import PathMaps
 from ..clis.mcp_configuration import renew
 from ..executor import Executor
 from ..ids import WindowId
 from ..log import Log
 from ..messages import sentence
-from ..server.path_maps import PathMaps
 from ..thread import CompanionThread
 from .bridge import UiBridge
 from .chat.chats import ChatViews

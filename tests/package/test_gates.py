@@ -88,7 +88,7 @@ PARSED_HERE = {
     "chats/chats.py": "the record of a chat, which is ours",
     "provenance/log.py": "the log, which is ours",
     "server/doors/claude.py": "after json_text.check",
-    "server/http/calls.py": "after json_text.check, which App does for each body",
+    "server/http/app.py": "after json_text.check, which App does for each body",
     "status/survey.py": "a part of a lock file of at most 64 KB",
 }
 """Modules that parse JSON elsewhere than at the gate, and why its parts need not be counted there."""

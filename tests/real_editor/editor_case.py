@@ -26,7 +26,7 @@ SPLIT: Any = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1
 
 
 def loaded(name: str) -> ModuleType:
-    """A module of the loaded package, such as "server.listener"."""
+    """A module of the loaded package, such as "server.endpoint"."""
     return importlib.import_module(f"{(__package__ or '').partition('.')[0]}.companion.{name}")
 
 

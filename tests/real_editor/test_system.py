@@ -39,7 +39,7 @@ class TestSystem(EditorCase):
 
     def test_a_duplicate_of_a_socket_serves_after_the_first_one_is_closed(self) -> Steps:
         def served() -> list[bytes]:
-            with loaded("server.listener").listen() as first:
+            with loaded("server.endpoint").listen() as first:
                 port: int = first.getsockname()[1]
                 before = socket.create_connection(("127.0.0.1", port), timeout=1)
                 second = first.dup()
@@ -51,7 +51,7 @@ class TestSystem(EditorCase):
 
     def test_a_port_can_be_listened_at_again_at_once(self) -> Steps:
         def ports() -> tuple[int, int]:
-            listen = loaded("server.listener").listen
+            listen = loaded("server.endpoint").listen
             with listen() as first:
                 port: int = first.getsockname()[1]
                 with socket.create_connection(("127.0.0.1", port), timeout=1) as client:

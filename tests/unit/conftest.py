@@ -23,7 +23,7 @@ from companion import companion as companion_module
 from companion.companion import Companion
 from companion.ids import ViewId, WindowId
 from companion.platforms.open_folders import OPEN_FOLDERS
-from companion.server import context_sender
+from companion.server import context
 from companion.settings import Settings
 from companion.thread import CompanionThread
 
@@ -284,7 +284,7 @@ def ticking(monkeypatch: pytest.MonkeyPatch, start: Callable[..., Running]) -> I
     """A companion that checks every 20 ms for changes that come without an event."""
     monkeypatch.setattr(companion_module, "TICK", 0.02)
     # Every tick postpones the update, so the quiet time must be shorter than a tick.
-    monkeypatch.setattr(context_sender, "QUIET", 0.001)
+    monkeypatch.setattr(context, "QUIET", 0.001)
     yield start()
     # Let ticks that have begun finish before the companion stops.
     monkeypatch.setattr(companion_module, "TICK", 60)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from companion.agents import PRESETS
+from companion.clis.elsewhere import PathMaps
 from companion.exclusion import EVERYTHING
-from companion.server.path_maps import PathMaps
 from companion.settings import FILE, PROJECT_KEY, TABLE, DaemonSettings, Setting, Settings, held, overridden, read
 from headless import jsonc
 

@@ -1,27 +1,329 @@
 """What Copilot CLI says: MCP over HTTP, as on the window's port, but on a Unix socket or on a named pipe of Windows.
 
 Unofficial: docs/protocols/copilot-ide.md has the facts and how each was seen. Whoever has the nonce of the lock file is
-let in. `copilot_tools` has what is offered.
+let in. The CLI calls the tools itself; what each tells is what `EditorKnowledge` tells, so `context` and
+`context_exclude` hold for it. Places count from 0 here, in UTF-16 units.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import json
 import logging
+import os
+import re
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
 
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    NotificationParams,
+    PaginatedRequestParams,
+)
+from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
+from pydantic_core import to_json
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from ...exclusion import shortened
 from ...handover import OpenConnection
+from ...libraries.sdk import MCPError, Server, ServerRequestContext
 from ...platforms.files import reason_of
+from ...protocol import ContextUpdate, FilePath, Notification
+from ...review.disk import refusal
 from ..endpoint import Endpoint
 from ..http.app import App
 from ..http.connections import HttpServer
+from ..knowledge import NotSharedError
 from ..offer import Offer
-from .copilot_tools import CopilotTools
+from ..sessions import MOST_CALLS, Session, StreamWire
+from ..tools import BUSY, LEFT, OVER, TOO_MANY, Asking, failed, text, why_invalid
+from .claude import ClaudeTools, CloseTab, Diagnostics, Nothing, selection_of
 
 logger = logging.getLogger(__name__)
+
+QUIET = 0.2
+"""Seconds from the first change until it is told, with those that come meanwhile."""
+MOST_TITLE = 200
+"""Characters of a conversation's name that are kept: at first it is the whole prompt."""
+Context = ServerRequestContext[Any, Request]
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class DiffCall(_Arguments):
+    """A proposed change. Each diff has a name of its own."""
+
+    original_file_path: FilePath
+    new_file_contents: StrictStr
+    tab_name: StrictStr
+
+
+class SessionName(_Arguments):
+    """What the CLI calls its conversation."""
+
+    name: StrictStr
+
+
+TOOLS: dict[str, tuple[type[BaseModel], str]] = {
+    "get_vscode_info": (Nothing, "Which editor this is."),
+    "get_selection": (Nothing, "What the user has selected."),
+    "get_diagnostics": (Diagnostics, "The errors and warnings that the user's editor shows."),
+    "open_diff": (DiffCall, "Show a proposed change as a diff that the user accepts or rejects."),
+    "close_diff": (CloseTab, "Close a diff by its name."),
+    "update_session_name": (SessionName, "Tell what this conversation is called."),
+}
+"""The arguments and the description of each tool."""
+DIFF_TOOLS = ("open_diff", "close_diff")
+
+
+class CopilotTools:
+    """Answers the requests of the sessions of one window's socket."""
+
+    def __init__(self, offer: Offer) -> None:
+        self._offer = offer
+        self._claude = ClaudeTools(offer)
+        self._pushes: WeakKeyDictionary[Session, Pushes] = WeakKeyDictionary()
+        self.names = tuple(TOOLS)
+
+    def server(self) -> Server[Any]:
+        """The MCP server that serves these tools. The CLI takes one of this name only for an editor."""
+        server: Server[Any] = Server(
+            "vscode-copilot-cli", version="1.0.0", on_list_tools=self._list, on_call_tool=self._call
+        )
+        server.add_notification_handler("notifications/initialized", NotificationParams, self._initialized)
+        return server
+
+    def listing(self, session: Session | None) -> dict[str, Any]:
+        """The result of tools/list."""
+        shows = self._offer.settings().show_diffs
+        return {
+            "tools": [
+                {
+                    "name": name,
+                    "description": description,
+                    "inputSchema": arguments.model_json_schema(),
+                    "execution": {"taskSupport": "forbidden"},
+                }
+                for name, (arguments, description) in (TOOLS.items() if session else ())
+                if shows or name not in DIFF_TOOLS
+            ]
+        }
+
+    async def call(
+        self,
+        session: Session,
+        name: str,
+        arguments: dict[str, Any],
+        later: Callable[[Callable[[], None]], object],  # noqa: ARG002 - a diff opens before its answer
+    ) -> dict[str, Any]:
+        """The result of tools/call. That of open_diff takes until the person has decided."""
+        try:
+            return await self._result(session, name, arguments)
+        except ValidationError as error:
+            return failed(f"{name}: {why_invalid(error)}")
+        except NotSharedError as refused:
+            return failed(str(refused))
+        except TimeoutError:
+            return failed(BUSY.format(name=name))
+        except ValueError as error:
+            return failed(f"{name}: {error}")
+
+    def write(self, session: Session, wire: StreamWire, notification: Notification) -> bool:
+        """Tell a session what has changed: of its context, what this CLI wants to know."""
+        if not isinstance(notification, ContextUpdate):
+            return True
+        pushes = self._pushes.get(session)
+        if pushes is None or pushes.wire is not wire:
+            pushes = self._pushes[session] = Pushes(self, wire)
+        if not pushes.is_telling:
+            pushes.is_telling = True
+            self._offer.background(pushes.tell())
+        pushes.is_due = True
+        return True
+
+    async def _result(self, session: Session, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        match name:
+            case "get_vscode_info":
+                return _json(
+                    {"ideName": "Sublime Text", "appName": "Sublime Text", "version": "4", "processId": os.getpid()}
+                )
+            case "get_selection":
+                selection = await self.selection()
+                return _json({"current": bool(selection["filePath"]), **selection})
+            case "get_diagnostics":
+                return _json(await self.diagnostics(Diagnostics.model_validate(arguments).uri))
+            case "update_session_name":
+                name = SessionName.model_validate(arguments).name
+                self._offer.endpoint.state.titles[session.known_as] = shortened(name, MOST_TITLE)
+                return _json({"success": True})
+            case "close_diff":
+                return self._close(session, CloseTab.model_validate(arguments).tab_name)
+            case _:
+                return await self._open(session, DiffCall.model_validate(arguments))
+
+    async def selection(self) -> dict[str, Any]:
+        """What is selected. A nameless file if nothing may be told."""
+        selection = await selection_of(self._offer)
+        return {**selection, "fileUrl": _url(selection["fileUrl"])}
+
+    async def diagnostics(self, uri: str = "") -> list[dict[str, Any]]:
+        """The problems of one file or of all, by files."""
+        found = await self._claude.problems(uri)
+        for file in found:
+            file["uri"] = _url(file["uri"])
+            for each in file["diagnostics"]:
+                each["severity"] = each["severity"].lower()
+        return found
+
+    # Diffs
+
+    async def _open(self, session: Session, given: DiffCall) -> dict[str, Any]:
+        call = _call_of(given.tab_name)
+        self._offer.endpoint.cancel(session, call)
+        closed = session.calls[call] = asyncio.Event()
+        try:
+            if why := await self._refusal(session, given.original_file_path):
+                return failed(why)
+            if closed.is_set():
+                return _outcome(given.tab_name, "REJECTED", "closed_via_tool")
+            return await self._decided(session, given, closed)
+        finally:
+            if session.calls.get(call) is closed:
+                del session.calls[call]
+
+    async def _decided(self, session: Session, given: DiffCall, closed: asyncio.Event) -> dict[str, Any]:
+        """What the person has decided on a diff, or the CLI, which sets `closed`."""
+        path, tab = given.original_file_path, given.tab_name
+        asking = Asking(session, is_model=False)
+        title = self._offer.endpoint.state.titles.get(session.known_as, "")
+        review = self._offer.reviews.open(asking, path, given.new_file_contents, title=title, connected=session.since)
+        closing = asyncio.ensure_future(closed.wait())
+        try:
+            await asyncio.wait((asking.outcome, closing), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            closing.cancel()
+            if not asking.has_outcome:
+                if closed.is_set():
+                    self._offer.background(self._offer.reviews.close(asking, path))
+                else:
+                    self._offer.reviews.orphan(review.owner)
+            asking.ended.set_result(None)
+        if not asking.has_outcome:
+            return _outcome(tab, "REJECTED", "closed_via_tool")
+        if asking.outcome.result()["outcome"] == "accepted":
+            return _outcome(tab, "SAVED", "accepted_via_button")
+        return _outcome(tab, "REJECTED", "rejected_via_button")
+
+    async def _refusal(self, session: Session, path: str) -> str:
+        """Why no diff of a path opens; empty if it does."""
+        if not self._offer.settings().show_diffs:
+            return "open_diff: the user has turned diffs off."
+        if why := await asyncio.to_thread(refusal, path):
+            return f"open_diff: original_file_path: {shortened(path, 300)} {why}"
+        if self._offer.sessions.is_left:
+            return LEFT.replace("openDiff", "open_diff")
+        if session.requests.count > MOST_CALLS:
+            return TOO_MANY.replace("openDiff", "open_diff")
+        return "" if session in self._offer.sessions else OVER
+
+    def _close(self, session: Session, tab: str) -> dict[str, Any]:
+        is_open = self._offer.endpoint.cancel(session, _call_of(tab))
+        return _json(
+            {"success": True, "already_closed": not is_open, "tab_name": tab, "message": "Closed", "error": None}
+        )
+
+    # What the SDK answers
+
+    async def _initialized(self, context: Context, _params: NotificationParams) -> None:
+        if session := self._session(context):
+            session.initialized(context.session)
+
+    async def _list(self, context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult.model_validate(self.listing(self._session(context)))
+
+    async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
+        session = self._session(context)
+        if session is None:
+            return CallToolResult.model_validate(failed(OVER))
+        if params.name not in TOOLS:
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {shortened(params.name, 100)}")
+        return CallToolResult.model_validate(
+            await self.call(session, params.name, params.arguments or {}, lambda _: None)
+        )
+
+    def _session(self, context: Context) -> Session | None:
+        request = context.request
+        return self._offer.sessions.find(request.headers.get("mcp-session-id")) if request else None
+
+
+class Pushes:
+    """What one stream has been told."""
+
+    def __init__(self, tools: CopilotTools, wire: StreamWire) -> None:
+        self.wire = wire
+        self.is_telling = False
+        self.is_due = False
+        self._tools = tools
+        self._selection: dict[str, Any] | None = None
+        self._problems: dict[str, Any] = {}
+        """The problems that were told, by the addresses of their files."""
+
+    async def tell(self) -> None:
+        """Tell what has changed. The editor is asked once for all that changes meanwhile."""
+        try:
+            while self.is_due:
+                await asyncio.sleep(QUIET)
+                self.is_due = False
+                with contextlib.suppress(TimeoutError, NotSharedError):
+                    selection = await self._tools.selection()
+                    if selection != self._selection and self._send("selection_changed", selection):
+                        self._selection = selection
+                    await self._tell_problems()
+        finally:
+            self.is_telling = False
+
+    async def _tell_problems(self) -> None:
+        found = {file["uri"]: file["diagnostics"] for file in await self._tools.diagnostics() if file["diagnostics"]}
+        changed = {
+            uri: found.get(uri, []) for uri in (found | self._problems) if found.get(uri) != self._problems.get(uri)
+        }
+        told = [{"uri": uri, "diagnostics": rows} for uri, rows in changed.items()]
+        if told and self._send("diagnostics_changed", {"uris": told}):
+            self._problems = found
+
+    def _send(self, method: str, params: dict[str, Any]) -> bool:
+        message = to_json({"jsonrpc": "2.0", "method": method, "params": params})
+        return self.wire.write(b"event: message\r\ndata: " + message + b"\r\n\r\n")
+
+
+def _call_of(tab: str) -> str:
+    """The name under which a session keeps the call that waits for the diff of a tab."""
+    return f"open_diff {tab}"
+
+
+def _outcome(tab: str, result: str, trigger: str) -> dict[str, Any]:
+    told = {"success": True, "result": result, "trigger": trigger, "tab_name": tab, "message": result, "error": None}
+    return _json(told)
+
+
+def _json(value: object) -> dict[str, Any]:
+    return text(json.dumps(value, ensure_ascii=False))
+
+
+def _url(url: str) -> str:
+    """A file's address as the CLI compares it: on Windows the drive is in lower case, and its colon is escaped."""
+    return re.sub(r"^file:///([A-Za-z]):", lambda found: f"file:///{found[1].lower()}%3A", url)
+
 
 PIPE = r"\\.\pipe\qwen-companion-{name}.sock"
 

@@ -8,9 +8,11 @@ import functools
 import json
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+import pydantic_core
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from pydantic_core import to_json
@@ -21,17 +23,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ... import json_text
 from ...clis.families import FAMILIES, Door
+from ...ids import WindowId
 from ...libraries.sdk import Server, StreamableHTTPSessionManager
-from ...protocol import Notification, outcome
+from ...protocol import ContextUpdate, Notification, outcome
 from .. import sessions as sessions_module
 from ..endpoint import Endpoint
 from ..sessions import CliSessions, InFlight, Session, Stream, StreamWire
-from ..tools import AFTER, TOOLS
-from . import calls
-from .access import MODEL, Entrance, not_found, unsupported
-from .bodies import MAX_BODY, Bodies, counted_body
+from ..tools import AFTER, CANCELLED, TOOLS, failed
+from .access import MAX_BODY, MODEL, Bodies, Entrance, counted_body, not_found, unsupported
 from .connections import CLOSE, Connection
-from .resumed import DEFAULT_VERSION, ResumedSessions
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class App:
         self._door: Door = door
         others = {each.name for each in FAMILIES if each.door != "http"}
         here = {key: name for key, name in endpoint.state.sessions.items() if (name in others) == (door != "http")}
-        self._resumed = ResumedSessions(here, self._open_again)
+        self._resumed = _ResumedSessions(here, self._open_again)
         self.forget_models(keep=sessions_module.IDLE_AGENTS)
         self._access = access
         self._bodies = Bodies()
@@ -107,7 +107,7 @@ class App:
             await named(scope, receive, send)
         elif scope["method"] not in METHODS:
             await PlainTextResponse("Method Not Allowed", 405, {"allow": ", ".join(METHODS)})(scope, receive, send)
-        elif (version := headers.get("mcp-protocol-version", DEFAULT_VERSION)) not in HANDSHAKE_PROTOCOL_VERSIONS:
+        elif (version := headers.get("mcp-protocol-version", _DEFAULT_VERSION)) not in HANDSHAKE_PROTOCOL_VERSIONS:
             await unsupported(version)(scope, receive, send)
         else:
             with self._bodies.admitted(headers) as is_read:
@@ -169,7 +169,7 @@ class App:
 
     async def check(self) -> None:
         """Shake hands as a CLI does, in this process. Raises whatever is wrong with the libraries."""
-        self._sessions.end(await self._open_again("", FAMILIES[0].name, DEFAULT_VERSION))
+        self._sessions.end(await self._open_again("", FAMILIES[0].name, _DEFAULT_VERSION))
 
     async def end(self, session: Session) -> None:
         """End a session in the SDK, with the request that a client would send."""
@@ -235,7 +235,9 @@ class App:
             await self._request(family, session, scope, receive, send)
 
     async def _read(self, scope: Scope, receive: Receive, send: Send) -> tuple[bytes | None, Receive] | None:
-        """A request's body, and a `receive` that gives it again: see `calls.read`. None if it was refused, or is gone.
+        """A request's body, and a `receive` that gives it again: see `_read_body`.
+
+        None if it was refused, or is gone.
 
         Each body is read here before anything parses it, here or in the SDK. One that is announced as too long isn't:
         the SDK refuses it at once.
@@ -243,7 +245,7 @@ class App:
         if int(Headers(scope=scope).get("content-length", 0)) > MAX_BODY:
             return None, receive
         try:
-            body, receive = await calls.read(receive, MAX_BODY)
+            body, receive = await _read_body(receive, MAX_BODY)
         except ClientDisconnect:  # the SDK would take it for an error of ours
             return None
         try:
@@ -258,25 +260,25 @@ class App:
         if (read := await self._read(scope, receive, send)) is None:
             return
         body, receive = read
-        if not calls.is_plain(Headers(scope=scope)):
+        if not _is_plain(Headers(scope=scope)):
             body = None
         # A call of an agent waits for the person; the SDK would not notice that the agent has gone.
         is_ours = body is not None and (FAST or session.waits)
-        if body is None or not is_ours or (call := calls.call_in(body, self._tools.names)) is None:
-            number = calls.cancelled_in(body) if body and session.waits else None
+        if body is None or not is_ours or (call := _call_in(body, self._tools.names)) is None:
+            number = _cancelled_in(body) if body and session.waits else None
             if number is not None:
                 self._endpoint.cancel(session, number)
             await self._request(family, session, scope, receive, send)
         elif not call.name:
             offered = self._listing(session)
-            await calls.answer(send, session.identifier, call.identifier, offered)
+            await _answer(send, session.identifier, call.identifier, offered)
         else:
             after: list[Callable[[], None]] = []
             answering = self._tools.call(session, call.name, call.arguments, after.append)
             if session.waits:
                 cancelled = session.calls[call.identifier] = asyncio.Event()
                 try:
-                    result = await calls.unless_gone(receive, cancelled, answering)
+                    result = await _unless_gone(receive, cancelled, answering)
                 finally:
                     session.calls.pop(call.identifier, None)
             else:
@@ -284,7 +286,7 @@ class App:
             if result is None:
                 return
             try:
-                await calls.answer(send, session.identifier, call.identifier, to_json(result))
+                await _answer(send, session.identifier, call.identifier, to_json(result))
                 connection: Connection = scope["state"]["connection"]
                 connection.flush()
             finally:
@@ -421,3 +423,205 @@ def _json_of_clis() -> bytes:
 def _without_event_id(scope: Scope) -> Scope:
     """We store no events to send again, and the SDK fails if a client asks for them."""
     return dict(scope, headers=[(name, value) for name, value in scope["headers"] if name != b"last-event-id"])
+
+
+_JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A request for the list of the tools if `name` is empty, otherwise a call of the tool of that name."""
+
+    identifier: int | str
+    name: str
+    arguments: dict[str, Any]
+
+
+def _is_plain(headers: Mapping[str, str]) -> bool:
+    """Whether a POST sends JSON and accepts it. The SDK has the answers for others."""
+    return headers.get("content-type", "").partition(";")[0].strip() == _JSON and _JSON in headers.get("accept", "")
+
+
+def _call_in(body: bytes, names: Collection[str]) -> _Call | None:
+    """The call in a request's body, of a tool with one of these names; None if it holds anything else."""
+    try:
+        message = pydantic_core.from_json(body)
+    except ValueError:
+        return None
+    match message:
+        case {"jsonrpc": "2.0", "id": int() | str() as identifier, "method": "tools/list"} if not isinstance(
+            identifier, bool
+        ) and not message.get("params"):
+            return _Call(identifier, "", {})
+        case {
+            "jsonrpc": "2.0",
+            "id": int() | str() as identifier,
+            "method": "tools/call",
+            "params": {"name": str() as name, "arguments": dict()},
+        } if not isinstance(identifier, bool) and name in names:
+            return _Call(identifier, name, message["params"]["arguments"])
+        case _:
+            return None
+
+
+def _cancelled_in(body: bytes) -> int | str | None:
+    """The request that a notification in a request's body cancels; None if it holds anything else."""
+    if b'"notifications/cancelled"' not in body:
+        return None
+    try:
+        message = pydantic_core.from_json(body)
+    except ValueError:
+        return None
+    match message:
+        case {"method": "notifications/cancelled", "params": {"requestId": int() | str() as identifier}}:
+            return identifier
+        case _:
+            return None
+
+
+async def _read_body(receive: Receive, limit: int) -> tuple[bytes | None, Receive]:
+    """A request's body, None if it is longer than `limit` bytes, and a `receive` that gives it again.
+
+    Raises ClientDisconnect.
+    """
+    messages: list[Message] = []
+    size = 0
+
+    async def again() -> Message:
+        return messages.pop(0) if messages else await receive()
+
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        messages.append(message)
+        size += len(message.get("body", b""))
+        if size > limit:
+            return None, again
+        if not message.get("more_body", False):
+            return b"".join(one["body"] for one in messages), again
+
+
+async def _answer(send: Send, session: str, identifier: int | str, result: bytes) -> None:
+    """Send the result of a request, which is JSON."""
+    body = b'{"jsonrpc":"2.0","id":' + pydantic_core.to_json(identifier) + b',"result":' + result + b"}"
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"mcp-session-id", session.encode()),
+        (b"content-length", b"%d" % len(body)),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+async def _unless_gone(
+    receive: Receive, cancelled: asyncio.Event, answering: Coroutine[Any, Any, dict[str, Any]]
+) -> dict[str, Any] | None:
+    """An answer that may take as long as the person needs; None if the client doesn't wait for it any more.
+
+    A client that has cancelled it ignores what it gets, but it gets something.
+    """
+    answer, gone = asyncio.create_task(answering), asyncio.create_task(_gone(receive))
+    over = asyncio.create_task(cancelled.wait())
+    try:
+        await asyncio.wait((answer, gone, over), return_when=asyncio.FIRST_COMPLETED)
+        if answer.done():
+            return answer.result()
+        return failed(CANCELLED) if over.done() else None
+    finally:
+        for task in (answer, gone, over):
+            task.cancel()
+        await asyncio.wait((answer, gone, over))
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+_HEADER = "mcp-session-id"
+_DEFAULT_VERSION = "2025-03-26"
+"""The version of a client that names none."""
+
+
+class AwaitedSession:
+    """A session from before the reload whose CLI has not sent a request yet: it owns its open reviews until then.
+
+    `outbox` has the notifications, as JSON objects, that the CLI gets when it comes back.
+    """
+
+    is_model = False
+
+    def __init__(self, known_as: str, window: WindowId, cli: str, outbox: list[dict[str, Any]]) -> None:
+        self.window = window
+        self.cli = cli
+        self._known_as = known_as
+        self._outbox = outbox
+
+    def notify(self, notification: Notification) -> None:
+        """Keep an outcome until the CLI comes back. A context is made anew then."""
+        if not isinstance(notification, ContextUpdate):
+            self._outbox.append(notification.model_dump(by_alias=True, exclude_none=True))
+
+    def handed_over(self) -> dict[str, Any]:
+        """The session id that the CLI uses, by which the next instance finds it."""
+        return {"session": self._known_as}
+
+
+class _ResumedSessions:
+    """The session ids from before the reload, and the ids that the SDK has for them now.
+
+    `open_again` opens a session for an old id, a family and a protocol version, and returns its new id.
+    """
+
+    def __init__(self, waiting: dict[str, str], open_again: Callable[[str, str, str], Awaitable[str]]) -> None:
+        self.waiting = dict(waiting)
+        """Sessions whose CLIs haven't sent a request yet: from the id to the family's name."""
+        self._open_again = open_again
+        self._inward: dict[str, str] = {}
+        self._lock = asyncio.Lock()
+
+    def outward(self, identifier: str) -> str:
+        """The id that the CLI knows for a session of the SDK."""
+        return next((outward for outward, inward in self._inward.items() if inward == identifier), identifier)
+
+    def inward(self, identifier: str) -> str:
+        """The SDK's id of the session that the CLI knows by this one."""
+        return self._inward.get(identifier, identifier)
+
+    def drop(self, are_gone: Callable[[str], bool], keep: int = 0) -> None:
+        """Clients with such names don't come back; all but the last `keep` sessions of theirs are over."""
+        gone = [outward for outward, family in self.waiting.items() if are_gone(family)]
+        for outward in gone[: max(0, len(gone) - keep)]:
+            del self.waiting[outward]
+
+    def forget(self, identifier: str) -> None:
+        """A session of the SDK is over."""
+        self._inward.pop(self.outward(identifier), None)
+
+    async def translate(self, family: str, scope: Scope, send: Send) -> tuple[Scope, Send]:
+        """Replace the CLI's id with the SDK's in a request, and back again in its answer."""
+        headers = Headers(scope=scope)
+        outward = headers.get(_HEADER)
+        if outward is None:
+            return scope, send
+        async with self._lock:
+            if self.waiting.get(outward) == family:
+                version = headers.get("mcp-protocol-version", _DEFAULT_VERSION)
+                self._inward[outward] = await self._open_again(outward, family, version)
+                self.waiting.pop(outward, None)  # it may be dropped meanwhile
+        inward = self._inward.get(outward)
+        if inward is None:
+            return scope, send
+        scope = dict(scope, headers=list(scope["headers"]))
+        MutableHeaders(scope=scope)[_HEADER] = inward
+
+        async def renamed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answered = MutableHeaders(raw=message["headers"])
+                if _HEADER in answered:
+                    answered[_HEADER] = outward
+                message = dict(message, headers=answered.raw)
+            await send(message)
+
+        return scope, renamed

@@ -16,7 +16,7 @@ from companion.libraries.bounds import BOUNDS, PAIR
 from companion.libraries.failures import trouble
 from companion.libraries.guard import COPY, LibraryError, Trouble, look, remember
 from companion.libraries.installed import forget, installed
-from companion.server import listener
+from companion.server import endpoint
 
 REPAIR = "run “Qwen: Repair Libraries”."
 
@@ -327,6 +327,6 @@ def test_a_port_that_can_not_be_opened_is_no_matter_of_the_libraries(monkeypatch
 
     monkeypatch.setattr("socket.socket.bind", refuse)
     with pytest.raises(PermissionError) as caught:
-        listener.listen()
+        endpoint.listen()
     assert failures.is_of_machine(caught.value)
     assert not failures.is_of_machine(PermissionError(errno.EACCES, "Permission denied"))

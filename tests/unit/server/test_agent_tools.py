@@ -19,7 +19,7 @@ import jsonschema
 import pytest
 
 from companion.ids import WindowId
-from companion.server import agent_tools, file_reads
+from companion.server import context, tools
 from companion.server.window_screen import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
 from companion.settings import AGENT_TOOLS, Settings
 
@@ -255,15 +255,15 @@ def test_a_package_that_hangs_is_an_error_for_the_agent_alone(running: Running, 
 def test_a_disk_that_hangs_is_an_error_for_the_agent_that_asks_for_the_context(
     running: Running, agent: Cli, file: str, monkeypatch: pytest.MonkeyPatch
 ):
-    answers, listed_before = threading.Event(), file_reads.listed
-    monkeypatch.setattr(file_reads, "listed", lambda *args: (answers.wait(LIMIT), listed_before(*args))[1])
-    monkeypatch.setattr(agent_tools, "DISK", 0.1)
+    answers, listed_before = threading.Event(), context.listed
+    monkeypatch.setattr(context, "listed", lambda *args: (answers.wait(LIMIT), listed_before(*args))[1])
+    monkeypatch.setattr(tools, "DISK", 0.1)
     try:
         running.focus(1, file)
         assert "has not answered in time" in why_not(agent, "getContext")
     finally:
         answers.set()
-    monkeypatch.setattr(agent_tools, "DISK", LIMIT)
+    monkeypatch.setattr(tools, "DISK", LIMIT)
     assert call(agent, "getContext")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from companion.server.http import app, calls
+from companion.server.http import app
 
 from ..conftest import Running
 from ..wire import Cli
@@ -77,7 +77,7 @@ def answers(cli: Cli) -> list[tuple[int, dict[str, str], Any]]:
 def test_each_answer_is_that_of_the_sdk(running: Running, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     direct = answers(running.cli(version=version).connect())
     with monkeypatch.context() as patch:
-        patch.setattr(calls, "is_plain", lambda *_: False)
+        patch.setattr(app, "_is_plain", lambda *_: False)
         through_the_sdk = answers(running.cli(version=version).connect())
     for message, mine, theirs in zip(MESSAGES, direct, through_the_sdk, strict=True):
         assert mine == theirs, message
@@ -92,7 +92,7 @@ def test_other_headers_are_answered_by_the_sdk(
     cli = running.cli().connect()
     request = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     direct = cli.send("POST", "/mcp", request, **headers)
-    monkeypatch.setattr(calls, "is_plain", lambda *_: False)
+    monkeypatch.setattr(app, "_is_plain", lambda *_: False)
     through_the_sdk = cli.send("POST", "/mcp", request, **headers)
     assert direct.status_code == through_the_sdk.status_code
     assert direct.text == through_the_sdk.text
@@ -102,7 +102,7 @@ def test_a_diff_opens_whoever_answers(running: Running, monkeypatch: pytest.Monk
     paths = [str(project / "a.txt"), str(project / "b.txt")]
     cli = running.cli().connect()
     cli.open_diff(paths[0], "new\n")
-    monkeypatch.setattr(calls, "is_plain", lambda *_: False)
+    monkeypatch.setattr(app, "_is_plain", lambda *_: False)
     cli.open_diff(paths[1], "new\n")
     for path in paths:
         assert running.diff(path).text == "new\n"

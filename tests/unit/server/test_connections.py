@@ -15,7 +15,7 @@ import pytest
 
 from companion.companion import Companion
 from companion.ids import WindowId
-from companion.server.http import bodies, connections
+from companion.server.http import access, connections
 
 from ..conftest import Running, until
 from ..wire import LIMIT
@@ -127,21 +127,21 @@ def test_large_bodies_have_a_limit_together_and_small_ones_still_a_place(running
     def announced() -> int:
         return running.do(lambda it: it._windows[WindowId(1)]._app._bodies._announced)
 
-    most = f"content-length: {bodies.MAX_BODY}"
+    most = f"content-length: {access.MAX_BODY}"
     admitted = [announce(most) for _ in range(3)] + [announce("content-length: 1\r\ntransfer-encoding: chunked")]
-    until(lambda: announced() == bodies.ROOM)
+    until(lambda: announced() == access.ROOM)
     for _ in range(46):
         refused = announce(most).makefile("rb")
         assert refused.readline() == b"HTTP/1.1 503 Service Unavailable\r\n"
-    assert announce(f"content-length: {bodies.SMALL + 1}").recv(12) == b"HTTP/1.1 503"
+    assert announce(f"content-length: {access.SMALL + 1}").recv(12) == b"HTTP/1.1 503"
     assert cli.tools()
-    small = [announce(f"content-length: {bodies.SMALL}") for _ in range(bodies.ROOM_FOR_SMALL // bodies.SMALL)]
-    until(lambda: announced() == bodies.ROOM + bodies.ROOM_FOR_SMALL)
+    small = [announce(f"content-length: {access.SMALL}") for _ in range(access.ROOM_FOR_SMALL // access.SMALL)]
+    until(lambda: announced() == access.ROOM + access.ROOM_FOR_SMALL)
     assert announce("content-length: 1").recv(12) == b"HTTP/1.1 503"
     for one in [*admitted, *small]:
         one.close()
     until(lambda: announced() == 0)
-    cli.open_diff("/nowhere/a.txt", "x" * 2 * bodies.SMALL)
+    cli.open_diff("/nowhere/a.txt", "x" * 2 * access.SMALL)
 
 
 def test_a_body_in_chunks_takes_no_more_room_than_it_has_while_the_person_decides(
@@ -160,7 +160,7 @@ def test_a_body_in_chunks_takes_no_more_room_than_it_has_while_the_person_decide
             one.sendall(f"POST /mcp HTTP/1.1\r\n{head}\r\n{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n")
             running.diff(arguments["filePath"])
         assert agent.tools()
-        assert running.do(lambda it: it._windows[WindowId(1)]._app._bodies._announced) < bodies.SMALL
+        assert running.do(lambda it: it._windows[WindowId(1)]._app._bodies._announced) < access.SMALL
 
 
 def test_requests_that_come_at_once_are_answered_in_their_order(running: Running, connect: Connect) -> None:

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from companion.clis.elsewhere import PathMaps
 from companion.clis.families import CLAUDE_CODE
 from companion.ids import WindowId
 from companion.server.doors import claude as claude_module
-from companion.server.path_maps import PathMaps
 from companion.server.window_screen import ElsewhereState
 from companion.settings import Settings
 
@@ -54,7 +54,7 @@ def test_the_spelling_of_a_path_of_windows_does_not_matter() -> None:
 
 
 def test_on_macos_the_spelling_of_a_folder_here_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("companion.server.path_maps.sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr("companion.clis.elsewhere.sys", SimpleNamespace(platform="darwin"))
     maps = PathMaps((("/Users/me/Caf\u00e9", "/srv/App"),))
     assert maps.there("/users/me/cafe\u0301/Src/A.py") == "/srv/App/Src/A.py"
     assert maps.here("/srv/app/a.py") == "/srv/app/a.py"

@@ -15,7 +15,7 @@ import pytest
 
 from companion.executor import Executor
 from companion.ids import WindowId
-from companion.server import file_reads
+from companion.server import context
 from companion.server.window_screen import SymbolPlace, SymbolPlaces, Tab
 from companion.settings import Settings
 
@@ -49,7 +49,7 @@ class Share:
 
 @pytest.fixture
 def share(monkeypatch: pytest.MonkeyPatch) -> Iterator[Share]:
-    monkeypatch.setattr(file_reads, "LIMIT", 0.2)
+    monkeypatch.setattr(context, "DISK_LIMIT", 0.2)
     found = Share(monkeypatch)
     yield found
     found.answers.set()
@@ -168,26 +168,26 @@ def test_a_file_that_hangs_far_behind_many_others_is_found(running: Running, age
     until(lambda: answered(agent, "getOpenFiles", limit=500) == (many, True))
 
 
-def ask(question: Callable[[file_reads.FileReads], Awaitable[object]]) -> object:
+def ask(question: Callable[[context.FileReads], Awaitable[object]]) -> object:
     """The answer to a question about files that nobody has looked at yet."""
 
     async def asked() -> object:
         asyncio.get_running_loop().set_default_executor(Executor())
-        return await question(file_reads.FileReads())
+        return await question(context.FileReads())
 
     return asyncio.run(asked())
 
 
 def test_many_looks_at_once_are_not_taken_for_disks_that_hang(files: list[str]):
-    async def question(looks: file_reads.FileReads) -> bool:
-        asked = (looks.one(files[number % 3], os.path.isfile) for number in range(5 * file_reads.MOST))
+    async def question(looks: context.FileReads) -> bool:
+        asked = (looks.one(files[number % 3], os.path.isfile) for number in range(5 * context.MOST_HANGING))
         return all(await asyncio.gather(*asked))
 
     assert ask(question)
 
 
 def test_many_files_on_a_disk_that_is_slow_are_all_looked_at(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(file_reads, "LIMIT", 1.0)
+    monkeypatch.setattr(context, "DISK_LIMIT", 1.0)
     paths = [str(number) for number in range(30)]
     found = ask(lambda looks: looks.each(paths, lambda _: time.sleep(0.05)))
     assert found == dict.fromkeys(paths)
@@ -195,8 +195,8 @@ def test_many_files_on_a_disk_that_is_slow_are_all_looked_at(monkeypatch: pytest
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_questions_that_are_cancelled_while_a_disk_hangs_do_not_pile_up(share: Share, files: list[str], threads: int):
-    async def question(looks: file_reads.FileReads) -> bool:
-        for _ in range(2 * file_reads.MOST):
+    async def question(looks: context.FileReads) -> bool:
+        for _ in range(2 * context.MOST_HANGING):
             before = share.looks
             asked = asyncio.create_task(looks.one(SHARE + "a.txt", os.path.isfile))
             while not asked.done() and share.looks < before + threads:  # noqa: ASYNC110 - nobody tells
@@ -213,7 +213,7 @@ def test_questions_that_are_cancelled_while_a_disk_hangs_do_not_pile_up(share: S
 def test_what_agents_ask_for_on_a_share_that_hangs_silences_nothing_that_is_told_by_itself(
     running: Running, agent: Cli, share: Share, files: list[str], project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(file_reads, "MOST", 2)
+    monkeypatch.setattr(context, "MOST_HANGING", 2)
     second = WindowId(2)
     running.open_window(second, (str(project),))
     asking = running.agent(second)

@@ -8,8 +8,8 @@ import os
 import pytest
 
 from companion.problems.diagnostic import Diagnostic, Position
-from companion.server import new_problems
-from companion.server.new_problems import Looked, NewProblems
+from companion.server import knowledge
+from companion.server.knowledge import Looked, NewProblems
 
 FILE, OTHER = os.path.normpath("/project/a.py"), os.path.normpath("/project/b.py")
 
@@ -173,7 +173,7 @@ async def test_all_files_of_an_answer_are_waited_for_together(server: Server, mo
 
     server.news._look = count
     with monkeypatch.context() as patch:
-        patch.setattr(new_problems, "LONGEST", 0.2)
+        patch.setattr(knowledge, "LONGEST", 0.2)
         assert await server.told() == []
     assert sorted(asked) == sorted(paths)
     server.may_answer.set()

@@ -16,7 +16,7 @@ import pytest
 
 from companion import companion as companion_module
 from companion.ids import WindowId
-from companion.server import context_sender
+from companion.server import context
 from companion.server.window import WindowServer
 from companion.server.window_screen import ContextRequest, Selection, WindowState
 from companion.settings import Settings
@@ -139,7 +139,7 @@ def test_a_window_whose_healing_fails_is_no_reason_to_forget_another(
 
 def test_a_busy_editor_is_asked_once(running: Running, editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch):
     """A modal dialog, say: what happens meanwhile is asked for in one further question."""
-    monkeypatch.setattr(context_sender, "QUIET", 0.001)
+    monkeypatch.setattr(context, "QUIET", 0.001)
     running.listening()
     gates: list[asyncio.Event] = []
     state = MemoryEditor.window_state
@@ -257,7 +257,7 @@ def test_the_loop_touches_no_file(
 ):
     """From a window that opens to the end: any file may be on a disk that hangs."""
     monkeypatch.setattr(companion_module, "TICK", 0.02)
-    monkeypatch.setattr(context_sender, "QUIET", 0.001)
+    monkeypatch.setattr(context, "QUIET", 0.001)
     touched: list[str] = []
 
     def watched(name: str, real: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,8 +18,8 @@ import pytest
 from companion import companion as companion_module
 from companion import handover
 from companion.ids import WindowId
+from companion.server.endpoint import listen
 from companion.server.http import connections
-from companion.server.listener import listen
 
 from ..conftest import Running, until
 from ..memory_editor import MemoryEditor

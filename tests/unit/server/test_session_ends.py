@@ -17,7 +17,7 @@ import pytest
 
 from companion.ids import WindowId
 from companion.server import sessions
-from companion.server.http import calls
+from companion.server.http import app
 from companion.server.tools import Tools
 
 from ..conftest import Running, until
@@ -99,7 +99,7 @@ class TestEnd:
         """The SDK would fail in the middle, and the client would get a reset."""
         cli = running.cli().connect()
         assert cli.session
-        identifier, plain = cli.session, calls.read
+        identifier, plain = cli.session, app._read_body
         other = httpx2.Client(base_url=cli.http.base_url, timeout=LIMIT, trust_env=False)
         deleted: list[int] = []
         threads: list[threading.Thread] = []
@@ -124,9 +124,9 @@ class TestEnd:
 
             return body, slowly
 
-        monkeypatch.setattr(calls, "read", read)
+        monkeypatch.setattr(app, "_read_body", read)
         answer = cli.ask("ping")
-        monkeypatch.setattr(calls, "read", plain)
+        monkeypatch.setattr(app, "_read_body", plain)
         assert (answer.status_code, answer.json()["result"]) == (200, {})
         for thread in threads:
             thread.join(LIMIT)

@@ -13,7 +13,7 @@ import pytest
 
 from companion.ids import ViewId, WindowId
 from companion.protocol import DiffOutcomeParams, DiffRejected, Notification
-from companion.server import context_sender, sessions
+from companion.server import context, sessions
 from companion.server.context import CANDIDATES
 from companion.server.window_screen import ContextRequest, Selection
 from companion.settings import Settings
@@ -155,7 +155,7 @@ def test_many_changes_in_a_moment_are_one_update(
 ):
     """Debounced, so only the last of them is told."""
     _, stream = running.listening()
-    monkeypatch.setattr(context_sender, "QUIET", 0.3)
+    monkeypatch.setattr(context, "QUIET", 0.3)
     for _ in range(20):
         running.focus(1, files[0])
         running.focus(2, files[1])

@@ -27,9 +27,9 @@ from companion.companion import Companion
 from companion.ids import WindowId
 from companion.platforms import local_sockets
 from companion.review import writes
-from companion.server.doors import copilot_tools
-from companion.server.doors.copilot_tools import MOST_TITLE, TOOLS
-from companion.server.http import bodies
+from companion.server.doors import copilot
+from companion.server.doors.copilot import MOST_TITLE, TOOLS
+from companion.server.http import access
 from companion.server.window_screen import Selected, Selection
 from companion.settings import Settings
 
@@ -370,7 +370,7 @@ def test_a_diff_that_is_closed_while_the_disk_is_slow_never_opens(
         is_asked.set()
         return "" if disk.wait(LIMIT) else "is on a disk that hangs"
 
-    monkeypatch.setattr(copilot_tools, "refusal", look)
+    monkeypatch.setattr(copilot, "refusal", look)
     cli = connect(running)
     answers = cli.propose(path, "new\n")
     assert is_asked.wait(LIMIT)
@@ -383,7 +383,7 @@ def test_a_diff_that_is_closed_while_the_disk_is_slow_never_opens(
 def test_no_more_diffs_wait_than_a_person_could_answer(
     running: Running, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(copilot_tools, "MOST_CALLS", 1)
+    monkeypatch.setattr(copilot, "MOST_CALLS", 1)
     cli = connect(running)
     answers = cli.propose(path, "new\n")
     review = the_diff(running)
@@ -422,8 +422,8 @@ def test_wrong_arguments_are_answered_with_what_is_wrong(running: Running, conne
 
 def test_a_body_of_any_length_in_chunks_is_cut_off(running: Running, connect: Connect, monkeypatch: pytest.MonkeyPatch):
     cli = connect(running)
-    monkeypatch.setattr(bodies, "ROOM", 1000)
-    monkeypatch.setattr(bodies, "ROOM_FOR_SMALL", 0)
+    monkeypatch.setattr(access, "ROOM", 1000)
+    monkeypatch.setattr(access, "ROOM_FOR_SMALL", 0)
     assert cli.ask("tools/list").status_code == 503
     monkeypatch.undo()
     assert cli.tools()
