@@ -67,10 +67,7 @@ from .companion.sublime_text.follow import (
 from .companion.sublime_text.install_agent import QwenCompanionInstallAgentCommand
 from .companion.sublime_text.libraries import QwenCompanionRepairLibrariesCommand
 from .companion.sublime_text.listeners import QwenCompanionListener
-from .companion.sublime_text.problems.problem_commands import (
-    QwenCompanionCopyMcpConfigurationCommand,
-    QwenCompanionSendProblemsCommand,
-)
+from .companion.sublime_text.problems import QwenCompanionSendProblemsCommand
 from .companion.sublime_text.review.review_commands import (
     QwenCompanionAcceptAllCommand,
     QwenCompanionAcceptDiffCommand,
@@ -126,6 +123,7 @@ from .companion.sublime_text.why import (
     QwenCompanionReadTranscriptsCommand,
     QwenCompanionWhyCommand,
 )
+from .companion.sublime_text.window_tools import QwenCompanionCopyMcpConfigurationCommand
 
 
 def plugin_loaded() -> None:

@@ -25,10 +25,11 @@ ROOMS = {
     "comments": "Comments",
     "problems": "Problems and actions",
     "actions": "Problems and actions",
+    "window_tools": "Problems and actions",
     "chat": "Chat",
     "registry": "Chat",
 }
-"""The folders of companion/sublime_text whose commands have a table of their own, and its title, in this order."""
+"""The folders and files of companion/sublime_text whose commands have a table of their own: its title, in order."""
 OTHERS = "Status and help"
 RARE = "// ---- Rarely needed ----"
 HEAD = """# Reference
@@ -76,7 +77,7 @@ def _classes(root: Path) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     folder = root / "companion/sublime_text"
     for path in sorted(folder.rglob("*.py")):
-        room = path.relative_to(folder).parts[0]
+        room = path.relative_to(folder).parts[0].removesuffix(".py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and node.name.endswith("Command"):
                 first = (ast.get_docstring(node) or "").partition("\n")[0]

@@ -14,14 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TypeVar
 
-from ..comments.comment import MAX_NOTES, Comment, kept_lines
+from ..comments import MAX_NOTES, Comment, kept_lines
 from ..exclusion import Sharing, is_encodable, shortened
 from ..ids import WindowId
 from ..platforms.files import FileRefusedError, read
 from ..platforms.paths import path_key
-from ..problems.diagnostic import SEVERITIES, Diagnostic
-from ..problems.quiet import LONGEST, STEP, settled
-from ..problems.shown import ShownProblems, fresh
+from ..problems import LONGEST, SEVERITIES, STEP, Diagnostic, ShownProblems, fresh, settled
 from ..review.disk import read_file
 from ..settings import Settings
 from ..visible import visible_name

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 from pydantic.alias_generators import to_camel
 
-from ..problems.diagnostic import Severity
+from ..problems import Severity
 from ..protocol import FilePath
 
 MOST = 500

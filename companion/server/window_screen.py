@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ..comments.comment import Comment
+from ..comments import Comment
 from ..ids import ViewId, WindowId
 from ..messages import Screen
-from ..problems.shown import ShownProblems
+from ..problems import ShownProblems
 
 
 @dataclass(frozen=True, slots=True)

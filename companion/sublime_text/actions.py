@@ -16,10 +16,9 @@ import sublime_plugin
 from ..actions import Action, read_actions
 from ..chats import prompt
 from ..clis.shell import below
-from ..comments.comment import Comment
-from ..comments.message import MAX_QUOTED, message
+from ..comments import MAX_QUOTED, Comment, message
 from ..ids import WindowId
-from ..problems.message import problems_text
+from ..problems import problems_text
 from ..visible import ShownText, visible_name
 from . import package
 from .buffers import text_of, write_all
@@ -34,8 +33,7 @@ from .windows import is_code, selected_lines
 
 if TYPE_CHECKING:
     from ..chats.prompt import Excerpt
-    from ..problems.diagnostic import Diagnostic
-    from ..problems.shown import ShownProblems
+    from ..problems import Diagnostic, ShownProblems
     from .adapter import Adapter
     from .chat.view import ChatView
 

@@ -21,8 +21,8 @@ from .bridge import UiBridge
 from .chat.chats import ChatViews
 from .chat.opening import Consent
 from .chat.prompt import context_of
+from .comments.comment_commands import send_after_answer
 from .comments.panel import CommentPanel
-from .comments.sending import send_after_answer
 from .editor_events import EditorEvents, WindowStates, windows_to_serve
 from .editor_files import EditorFiles
 from .follow import Following
@@ -30,8 +30,7 @@ from .libraries import Libraries
 from .messenger import EditorQuestions, Messenger, notify
 from .notices import NOTICES, OpenNotices
 from .own_views import VIEWS
-from .problems.problems import EditorProblems
-from .problems.tools import WindowTools
+from .problems import EditorProblems
 from .review.diffs import Diffs
 from .review.loaded import LoadedTexts
 from .review.review_tabs import ReviewTabs
@@ -41,13 +40,14 @@ from .settings import SettingsFile
 from .status.bar import StatusBar
 from .status.reports import StatusReports
 from .terminal.terminals import RunnableClis
+from .window_tools import SCRIPT, WindowTools
 from .windows import Focus, encodings_of, refusal
 
 if TYPE_CHECKING:
     import asyncio
 
     from ..chats.prompt import Excerpt
-    from ..comments.comment import Comment
+    from ..comments import Comment
     from ..companion import Companion
     from ..settings import Problem
     from .review.diff_view import DiffView
@@ -55,8 +55,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
-SCRIPT = "Packages/QwenCompanion/companion/clis/mcp_bridge.mjs"
-"""What the CLIs start that have our MCP server in their configuration."""
 MAX_WORDS = 200
 """Characters of comments that name a checkpoint."""
 STOP_LIMIT = 2.5

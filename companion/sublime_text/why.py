@@ -11,13 +11,13 @@ import sublime
 import sublime_plugin
 
 from ..chats.transcript.render import TurnStart
-from ..comments.message import markdown, message
+from ..comments import markdown, message
 from ..exclusion import shortened
 from ..ids import WindowId
 from ..visible import ShownText, visible
 from . import package
 from .buffers import text_of
-from .comments.sending import told
+from .comments.comment_commands import told
 from .minihtml import COLOURS, safe
 from .panels import PanelItem, choose, say, to_clipboard
 from .places import open_place

@@ -91,12 +91,12 @@ class TestActionsInATerminal(TerminalCase):
         self.assertEqual([command.is_visible(index=at) for at in (5, 6)], [True, False])
 
     def test_the_problems_of_the_selected_lines_go_with_fix_problems(self) -> Steps:
-        package = loaded("problems.diagnostic")
+        package = loaded("problems")
         at = lambda line: package.Position(line, 1, 1)  # noqa: E731
         found = [
             package.Diagnostic(str(self.file), at(n), at(n), "error", f"wrong {n}", "pyright", "x") for n in (1, 2)
         ]
-        shown = loaded("problems.shown").ShownProblems("LSP")
+        shown = loaded("problems").ShownProblems("LSP")
         problems = loaded("sublime_text.package").adapter().problems
         with (
             patch.object(type(shown), "diagnostics", lambda *_: found),

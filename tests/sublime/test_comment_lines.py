@@ -114,7 +114,7 @@ class TestRemovedLines(ReviewCase):
             self.view.run_command("insert", {"characters": typed})
             [comment] = self.panel.settled(self.window)
             self.assertEqual((comment.first, comment.lines, comment.has_changed), (first, ("same",), False))
-            sent = loaded("comments.message").message([comment], loaded("comments.message").markdown)
+            sent = loaded("comments").message([comment], loaded("comments").markdown)
             self.assertEqual(sent, f"{self.file} line {first} (where this was removed)\n```\nsame\n```\nWhy?")
 
     def test_it_is_shown_in_the_file_where_the_line_was(self) -> Steps:

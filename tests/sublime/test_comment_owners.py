@@ -28,7 +28,7 @@ class TestOwners(CompanionCase):
 
     def comment(self, words: str, path: str = "", **more: Any) -> Any:
         """A comment that stands in the prompt of a chat."""
-        made = loaded("comments.comment").Comment(path or str(self.file), 1, ("x",), words, **more)
+        made = loaded("comments").Comment(path or str(self.file), 1, ("x",), words, **more)
         self.panel.comments.add(str(self.folder), made)
         self.panel.comments.hold([made.id], "Agent")
         return made
@@ -37,8 +37,8 @@ class TestOwners(CompanionCase):
         return self.panel.comments.find(comment.id).is_sent
 
     def test_two_spellings_of_a_folder_have_one_file_and_lose_nothing(self) -> Steps:
-        made = loaded("comments.comment").Comment
-        kept_comments = loaded("sublime_text.comments.kept").KeptComments
+        made = loaded("comments").Comment
+        kept_comments = loaded("sublime_text.comments.panel").KeptComments
         with patch.object(loaded("platforms.paths"), "sys", SimpleNamespace(platform="darwin")):
             said: list[str] = []
             first = kept_comments(at_once, said.append)

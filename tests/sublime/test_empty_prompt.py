@@ -92,15 +92,15 @@ class TestEmptyPrompt(TerminalCase):
         self.window.run_command("qwen_companion_send", {"what": "file"})
 
     def send_comments(self) -> None:
-        comment = loaded("comments.comment").Comment(str(self.file), 1, ("x",), "why?")
+        comment = loaded("comments").Comment(str(self.file), 1, ("x",), "why?")
         with patch.object(type(self.panel), "unsent", lambda *_: (comment,)):
             self.window.run_command("qwen_companion_send_comments")
 
     def send_problems(self) -> None:
-        package = loaded("problems.diagnostic")
+        package = loaded("problems")
         at = package.Position(1, 1, 1)
         found = [package.Diagnostic(str(self.file), at, at, "error", "no", "s", "c")]
-        sending: Any = loaded("sublime_text.problems.problem_commands")
+        sending: Any = loaded("sublime_text.problems")
         sending._give(loaded("sublime_text.package").adapter(), self.window, found)
 
     def act(self) -> None:

@@ -28,7 +28,7 @@ class HostileCase(TerminalCase):
 
     def comment_on(self, name: str) -> None:
         """A comment on a file that the editor may not even open."""
-        comment = loaded("comments.comment").Comment
+        comment = loaded("comments").Comment
         with patch.object(type(self.panel), "unsent", lambda *_: (self.hostile,)):
             self.hostile = comment(str(self.folder / name), 1, ("x = 1\x1b[201~\r!id\r",), "why\x9b201~?\x03")
             self.window.run_command("qwen_companion_send_comments")
@@ -60,10 +60,10 @@ class TestIntoATerminal(HostileCase):
             self.assert_harmless(self.terminus.sent[0]["string"])
 
     def problems_of(self, name: str) -> None:
-        package = loaded("problems.diagnostic")
+        package = loaded("problems")
         at = package.Position(1, 1, 1)
         found = [package.Diagnostic(str(self.folder / name), at, at, "error", "no\x1b[201~\r!id", "s\x9b", "c\r")]
-        sending: Any = loaded("sublime_text.problems.problem_commands")
+        sending: Any = loaded("sublime_text.problems")
         sending._give(loaded("sublime_text.package").adapter(), self.window, found)
 
     def test_a_question_that_begins_with_a_mark_is_a_message(self) -> Steps:

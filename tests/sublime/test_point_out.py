@@ -27,7 +27,7 @@ class PointedOutCase(ReviewCase):
     def points_out(self, words: str, line: int = 2, rank: int = 1, by: str = AGENT) -> Any:
         """What the editor does for the tool."""
         text = ("a", "b", "c")[line - 1]
-        note = loaded("comments.comment").Comment(str(self.file), line, (text,), words, by=by, rank=rank)
+        note = loaded("comments").Comment(str(self.file), line, (text,), words, by=by, rank=rank)
         return at_once(loaded("sublime_text.package").adapter().tools.point_out, self.window.id(), note)
 
     def drawn(self) -> str:
@@ -142,14 +142,14 @@ class TestWhatAnAgentPointsOut(PointedOutCase):
         self.assertTrue(all(line.isprintable() for line in self.lines()))
 
     def test_a_window_that_is_gone_has_none(self) -> None:
-        note = loaded("comments.comment").Comment(str(self.file), 1, ("a",), "look", by=AGENT)
+        note = loaded("comments").Comment(str(self.file), 1, ("a",), "look", by=AGENT)
         self.assertIsNone(at_once(loaded("sublime_text.package").adapter().tools.point_out, 987654, note))
 
 
 class TestPointedOutOverAReload(ReloadCase):
     def test_it_stands_until_it_is_dismissed(self) -> Steps:
         self.addCleanup(lambda: panel().delete(list(panel().comments)))
-        note = loaded("comments.comment").Comment(str(self.file), 1, ("def greet(name):",), "look", by=AGENT, rank=3)
+        note = loaded("comments").Comment(str(self.file), 1, ("def greet(name):",), "look", by=AGENT, rank=3)
         panel().point_out(self.window, note)
         yield from self.reload()
         yield lambda: [(each.words, each.by, each.rank) for each in panel().notes(self.window)] == [("look", AGENT, 3)]

@@ -135,7 +135,7 @@ class TestProblems(CompanionCase):
         yield is_so
 
     def command(self) -> Any:
-        return loaded("sublime_text.problems.problem_commands").QwenCompanionSendProblemsCommand(self.window)
+        return loaded("sublime_text.problems").QwenCompanionSendProblemsCommand(self.window)
 
     def test_without_a_provider_the_command_is_hidden(self) -> None:
         self.assertFalse(self.command().is_visible())

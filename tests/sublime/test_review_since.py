@@ -208,7 +208,7 @@ class TestReviewSince(ReviewCase):
     def test_a_note_is_dismissed_there_though_the_review_is_not_open(self) -> Steps:
         yield from self.branched()
         adapter = loaded("sublime_text.package").adapter()
-        note = loaded("comments.comment").Comment(str(self.file), 1, ("line 1",), "look", by="Qwen Code", rank=1)
+        note = loaded("comments").Comment(str(self.file), 1, ("line 1",), "look", by="Qwen Code", rank=1)
         self.addCleanup(lambda: adapter.comments.delete(list(adapter.comments.comments)))
         at_once(adapter.tools.point_out, self.window.id(), note)
         yield from self.since("main")

@@ -11,14 +11,12 @@ from typing import Any
 from companion.changes.change_screen import Listing
 from companion.chats.prompt import Draft
 from companion.chats.transcript.render import Render
-from companion.comments.comment import MAX_NOTES, Comment
+from companion.comments import MAX_NOTES, Comment
 from companion.conversation.forms import Form, Values
 from companion.editor import WindowStatus
 from companion.ids import ReviewId, WindowId
 from companion.libraries.guard import Trouble
-from companion.problems.diagnostic import LineUnits
-from companion.problems.formats import of_lsp
-from companion.problems.shown import FileProblems, ShownProblems
+from companion.problems import FileProblems, LineUnits, ShownProblems, of_lsp
 from companion.review.changes import TextEdit
 from companion.review.disk import Encodings, Stamp, stamp
 from companion.review.marks import Marks

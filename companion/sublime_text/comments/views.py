@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
 
-from ...comments.comment import Comment, CommentedLines, Side, kept_lines
+from ...comments import Comment, CommentedLines, Side, kept_lines
 from ...platforms.paths import path_key
 from ..minihtml import COLOURS, safe
 from ..windows import is_code
 
 if TYPE_CHECKING:
-    from ...comments.comments import Comments
+    from ...comments import Comments
     from ..review.diffs import Diffs
     from ..review.written import WrittenChanges
 

@@ -22,7 +22,7 @@ from .header import besides_changes, reason_line
 
 if TYPE_CHECKING:
     from ...changes.state import Chosen
-    from ...comments.comment import Comment
+    from ...comments import Comment
     from ...companion import Companion
     from ..comments.panel import CommentPanel
     from ..own_views import Kind, OwnView

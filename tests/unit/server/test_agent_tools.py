@@ -24,7 +24,7 @@ from companion.server.window_screen import Selected, Selection, SymbolPlace, Sym
 from companion.settings import AGENT_TOOLS, Settings
 
 from ..conftest import Running, until
-from ..problems.test_shown import row
+from ..test_problems import row
 from ..wire import LIMIT, Cli
 
 BRIDGE = Path(__file__).parents[3] / "companion" / "clis" / "mcp_bridge.mjs"

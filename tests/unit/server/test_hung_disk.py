@@ -20,7 +20,7 @@ from companion.server.window_screen import SymbolPlace, SymbolPlaces, Tab
 from companion.settings import Settings
 
 from ..conftest import Running, until
-from ..problems.test_shown import row
+from ..test_problems import row
 from ..wire import Cli
 
 SHARE = "/share-that-hangs/"

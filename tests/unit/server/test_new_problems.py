@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from companion.problems.diagnostic import Diagnostic, Position
+from companion.problems import Diagnostic, Position
 from companion.server import knowledge
 from companion.server.knowledge import Looked, NewProblems
 

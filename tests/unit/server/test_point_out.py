@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from companion.comments.comment import MAX_NOTES
+from companion.comments import MAX_NOTES
 
 from ..conftest import Running
 from ..wire import Cli

@@ -1,23 +1,129 @@
-"""Reads the problems that the editor shows: those of LSP if a server runs, else SublimeLinter's, else a build's."""
+"""Reads the problems that the editor shows, and sends them to an agent.
+
+They are those of the package LSP if a server runs, else SublimeLinter's, else a build's. LSP is used by what it offers
+to other packages in `LSP.plugin` (sublimelsp/LSP, plugin/__init__.py). Its sessions live on the editor's worker thread,
+where they are asked: `sublime.set_timeout_async`. If it lacks something or answers with an error, it counts as not
+installed. Nothing here waits: an answer comes later, on the UI thread.
+"""
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import sublime
+import sublime_plugin
 
-from ...ids import WindowId
-from ...problems.formats import Result, of_build, of_linter
-from ...problems.quiet import LONGEST
-from ...problems.shown import FileProblems, ShownProblems
-from ..buffers import text_of
-from ..windows import find_window
-from . import lsp
+from ..clis.shell import below
+from ..comments import markdown
+from ..ids import WindowId
+from ..problems import LONGEST, FileProblems, Result, ShownProblems, of_build, of_linter, of_lsp, problems_text
+from ..visible import ShownText
+from . import package
+from .buffers import text_of
+from .panels import say, to_clipboard
+from .prompts import Recipient, add_to_prompt, choose_recipient, meant, named_in, paste, recipients
+from .terminal.terminals import Terminal
+from .windows import find_window, is_code, selected_lines
+
+if TYPE_CHECKING:
+    from ..problems import Diagnostic
+    from .adapter import Adapter
+
+logger = logging.getLogger(__name__)
+
+
+def lsp_api() -> Any | None:
+    """The module `LSP.plugin` if that package is loaded and has what is used of it."""
+    module = sys.modules.get("LSP.plugin")
+    wanted = ("LspWindowCommand", "Request", "filename_to_uri", "parse_uri")
+    return module if module and all(hasattr(module, name) for name in wanted) else None
+
+
+def lsp_sessions(window: sublime.Window) -> list[Any]:
+    """The running language servers of a window. To be called on the worker thread."""
+    module = lsp_api()
+    if module is None or not window.is_valid():
+        return []
+    try:
+        return list(module.LspWindowCommand(window).sessions())
+    except Exception:
+        logger.debug("LSP gives no sessions", exc_info=True)
+        return []
+
+
+def _lsp_problems(window: sublime.Window, paths: Sequence[str] | None) -> list[FileProblems] | None:
+    """The problems of some files, or of all; None if no server runs. To be called on the worker thread."""
+    module, running = lsp_api(), lsp_sessions(window)
+    if module is None or not running:
+        return None
+    found: list[FileProblems] = []
+    for session in running:
+        try:
+            convert = partial(_of_server, str(session.config.name))
+            for path, rows in _stored(module, session, paths):
+                buffer = _buffer(module, session, path)
+                published = getattr(buffer, "diagnostics", None)
+                found.append(FileProblems(path, rows, convert, published, _is_latest(session, buffer)))
+        except Exception:
+            logger.debug("A session of LSP gives no problems", exc_info=True)
+    return found
+
+
+def _stored(module: Any, session: Any, paths: Sequence[str] | None) -> Iterator[tuple[str, Sequence[Any]]]:
+    if paths is not None:
+        for path in paths:
+            yield path, session.diagnostics.get_diagnostics_for_uri(module.filename_to_uri(path))
+        return
+    stored = cast("Mapping[str, Sequence[Any]]", session.diagnostics.get_diagnostics())
+    for uri, rows in stored.items():
+        scheme, path = module.parse_uri(uri)
+        if scheme == "file":
+            yield path, rows
+
+
+def _buffer(module: Any, session: Any, path: str) -> Any | None:
+    """What LSP knows of an open file: `diagnostics` is a list that it makes anew when the server has looked."""
+    try:
+        return session.get_session_buffer_for_uri_async(module.filename_to_uri(path))
+    except Exception:
+        logger.debug("LSP does not say when problems were published", exc_info=True)
+        return None
+
+
+def _is_latest(session: Any, buffer: Any | None) -> bool:
+    """Whether a server that is asked for problems (`textDocument/diagnostic`) has looked at the text as it is.
+
+    It may answer that they are unchanged, which leaves the list as it is. For a server that is not asked, LSP would say
+    the same at any time.
+    """
+    try:
+        if buffer is None or (view := buffer.some_view()) is None:
+            return False
+        return bool(session.diagnostics.get_identifiers(view)) and bool(buffer.has_latest_diagnostics())
+    except Exception:
+        logger.debug("LSP does not say which text a server has looked at", exc_info=True)
+        return False
+
+
+def _is_watched(view: sublime.View, window: sublime.Window) -> bool:
+    """Whether a language server looks at a view. To be called on the worker thread."""
+    try:
+        return any(session.session_view_for_view_async(view) for session in lsp_sessions(window))
+    except Exception:
+        logger.debug("LSP does not say who looks at a view", exc_info=True)
+        return True
+
+
+def _of_server(server: str, path: str, row: Any, lines: Any) -> Any:
+    return of_lsp(path, row, server, lines)
+
 
 BUILD_PANEL = "exec"
 """The output panel of the editor's own build system."""
@@ -119,7 +225,7 @@ class EditorProblems:
 
     def has_provider(self, window: sublime.Window) -> bool:
         """Whether anything could know problems of a window's files. To be called on the UI thread."""
-        return lsp.api() is not None or linter_errors() is not None or has_build(WindowId(window.id()))
+        return lsp_api() is not None or linter_errors() is not None or has_build(WindowId(window.id()))
 
     def read(self, window: WindowId, paths: Sequence[str] | None, done: Done) -> None:
         """Read the problems of some files, or of all. May be called on any thread.
@@ -143,8 +249,8 @@ class EditorProblems:
         before = self._edited.get(path)
         if before and now - before[0] < AGAIN:
             stored: Sequence[FileProblems] | None = before[1]
-        elif lsp.api() and (is_new or lsp.watches(view, window)):  # its server may begin to look only now
-            stored = lsp.problems(window, [path]) or []
+        elif lsp_api() and (is_new or _is_watched(view, window)):  # its server may begin to look only now
+            stored = _lsp_problems(window, [path]) or []
         else:
             stored = linter_problems(window, [path])
         if stored is not None:
@@ -154,7 +260,7 @@ class EditorProblems:
         """A view was loaded again because its file has changed. To be called on the worker thread."""
         self.edited(view)
         window = view.window()
-        if window and self.is_wanted and not lsp.watches(view, window):
+        if window and self.is_wanted and not _is_watched(view, window):
             lint(view)
 
     def closing(self, view: sublime.View) -> None:
@@ -170,7 +276,7 @@ class EditorProblems:
         found = find_window(window)
         if found is None:
             return None
-        provider, problems = "LSP", lsp.problems(found, paths)
+        provider, problems = "LSP", _lsp_problems(found, paths)
         if problems is None:
             provider, problems = "SublimeLinter", linter_problems(found, paths)
         return _Read(provider, problems, self._awaited(problems or [], paths), dict(self._seen))
@@ -222,3 +328,90 @@ def _complete(window: WindowId, paths: Sequence[str] | None, read: _Read | None)
     unchecked = [path for path in paths or () if path not in open_views]
     seen = {path: read.seen[path] for path in open_views if path in read.seen}
     return ShownProblems(provider, problems, tuple(found.folders()), texts, unchecked, seen, read.awaited)
+
+
+Scope = Literal["file", "selection", "window"]
+
+NO_FILE = "This tab has no file yet, so no language server has looked at it."
+NONE = {
+    "file": "This file has no problems that the editor knows of.",
+    "selection": "There is no problem in these lines that the editor knows of.",
+    "window": "No file of this window has problems that the editor knows of.",
+}
+IN_CLIPBOARD = "The problems are in the clipboard."
+NOBODY = f"There is no CLI or chat to take the problems. {IN_CLIPBOARD}"
+
+
+def send_problems(adapter: Adapter, window: sublime.Window, scope: Scope) -> None:
+    """Put the problems into a prompt. The person adds what they like and submits it."""
+    view = window.active_view()
+    view = view if view and is_code(view) else adapter.focus.last_code(window)
+    path = view.file_name() if view else None
+    if scope != "window" and (view is None or path is None):
+        say(window, NO_FILE)
+        return
+    if path and scope != "window" and (why := adapter.refusal(window, [path])):
+        say(window, why)
+        return
+    rows = selected_lines(view) if view and scope == "selection" else None
+    sharing = adapter.settings.sharing(window)
+
+    def listed(problems: Sequence[Diagnostic]) -> None:
+        found = [each for each in problems if rows is None or any(each.touches(*row) for row in rows)]
+        if found:
+            _give(adapter, window, found)
+        else:
+            say(window, NONE[scope])
+
+    def read(found: ShownProblems | None) -> None:
+        if found:
+            adapter.on_another_thread(lambda: found.diagnostics(sharing), listed)
+
+    adapter.problems.read(WindowId(window.id()), None if scope == "window" or path is None else [path], read)
+
+
+def _give(adapter: Adapter, window: sublime.Window, problems: Sequence[Diagnostic]) -> None:
+    choices = meant(recipients(adapter.chats, window))
+    if not choices:
+        _copy(problems)
+        say(window, NOBODY)
+    else:
+        choose_recipient(window, choices, partial(_give_to, adapter, window, problems), "Send the problems to")
+
+
+def _give_to(adapter: Adapter, window: sublime.Window, problems: Sequence[Diagnostic], recipient: Recipient) -> None:
+    target = recipient.target
+    if not isinstance(target, Terminal):
+        add_to_prompt(target, problems_text(problems, lambda path, _: below(path, target.folder)), [])
+        adapter.chats.go_to(target)
+        return
+
+    def done(why: str) -> None:
+        if why:
+            _copy(problems)
+            say(window, f"{why} {IN_CLIPBOARD}")
+
+    paste(target, window, ShownText(problems_text(problems, partial(named_in, target))), done)
+
+
+def _copy(problems: Sequence[Diagnostic]) -> None:
+    to_clipboard(ShownText(problems_text(problems, lambda path, lines: markdown(path, lines) if lines else path)))
+
+
+class QwenCompanionSendProblemsCommand(sublime_plugin.WindowCommand):
+    """Put the problems that the editor shows into the prompt of a CLI or a chat."""
+
+    def run(self, scope: Scope = "file") -> None:
+        """`scope` is "file", "selection" or "window"."""
+        adapter = package.adapter()
+        if adapter is None:
+            return
+        if scope in NONE:
+            send_problems(adapter, self.window, scope)
+        else:
+            say(self.window, f"There is no scope “{scope}”. Choose one of {', '.join(f'“{each}”' for each in NONE)}.")
+
+    def is_visible(self, scope: Scope = "file") -> bool:
+        """Whether anything here could know of problems."""
+        adapter = package.adapter()
+        return adapter is not None and adapter.problems.has_provider(self.window)

@@ -14,10 +14,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.comments.comment import EFFORT, MAX_LINES, MAX_TEXT, Comment, CommentedLines, kept_lines
-from companion.comments.comments import Comments
-from companion.comments.message import MAX_QUOTED, MAX_WIDTH, markdown, message, named
-from companion.comments.store import MAX_SENT, CommentStore
+from companion.comments import (
+    EFFORT,
+    MAX_LINES,
+    MAX_QUOTED,
+    MAX_SENT,
+    MAX_TEXT,
+    MAX_WIDTH,
+    Comment,
+    CommentedLines,
+    Comments,
+    CommentStore,
+    kept_lines,
+    markdown,
+    message,
+    named,
+)
 from companion.visible import visible
 
 LINES = ("def f():", "    return 1")

@@ -1,64 +1,115 @@
 """What the tools for agents tell of a window, and how they show a place without taking the focus.
 
-`SymbolSearch` asks the language servers of the package LSP if one can answer, else the editor's own index.
+`SymbolSearch` asks the language servers of the package LSP if one can answer, else the editor's own index. A command
+copies what a CLI needs so that its model has these tools.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import sublime
+import sublime_plugin
 
-from ...comments.comment import Comment
-from ...ids import WindowId
-from ...problems.shown import ShownProblems
-from ...server.window_screen import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
-from ..bridge import asked
-from ..follow import scroll_to, show_beside
-from ..places import line_in_tab
-from ..windows import find_window, is_code, is_visible
-from . import lsp
+from ..clis.mcp_configuration import CLIENTS, McpClient, configuration, install
+from ..comments import Comment
+from ..ids import WindowId
+from ..problems import ShownProblems
+from ..server.window_screen import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
+from ..visible import ShownText
+from . import package
+from .bridge import asked
+from .follow import scroll_to, show_beside
+from .panels import choose, say, to_clipboard
+from .places import line_in_tab
+from .problems import lsp_api, lsp_sessions
+from .windows import find_window, is_code, is_visible
 
 if TYPE_CHECKING:
-    from ..adapter import Adapter
+    from .adapter import Adapter
 
+logger = logging.getLogger(__name__)
+
+SCRIPT = "Packages/QwenCompanion/companion/clis/mcp_bridge.mjs"
+"""What the CLIs start that have our MCP server in their configuration."""
 MOST_PLACES = 2000
 """The most places that are examined."""
 NOT_OPEN = "findReferences: {path} is not open, and no language server can say what is there. Give the symbol's name."
 NO_WORD = "findReferences: there is no symbol at {path}:{line}:{character}."
 # SymbolKind of LSP 3.17, in its order.
 _KINDS = (
-    "file",
-    "module",
-    "namespace",
-    "package",
-    "class",
-    "method",
-    "property",
-    "field",
-    "constructor",
-    "enum",
-    "interface",
-    "function",
-    "variable",
-    "constant",
-    "string",
-    "number",
-    "boolean",
-    "array",
-    "object",
-    "key",
-    "null",
-    "enum-member",
-    "struct",
-    "event",
-    "operator",
-    "type-parameter",
-)
+    "file", "module", "namespace", "package", "class", "method", "property", "field", "constructor", "enum",
+    "interface", "function", "variable", "constant", "string", "number", "boolean", "array", "object", "key", "null",
+    "enum-member", "struct", "event", "operator", "type-parameter",
+)  # fmt: skip
 Done = Callable[[SymbolPlaces | None], object]
+
+
+class LspRequest:
+    """A request to each server of a window that has a capability. `done` gets their answers, on the worker thread.
+
+    `params` is called for each session, since LSP writes tokens into the result.
+    """
+
+    def __init__(
+        self, method: str, capability: str, params: Callable[[], Mapping[str, Any]], done: Callable[[list[Any]], object]
+    ) -> None:
+        self._method = method
+        self._capability = capability
+        self._params = params
+        self._done = done
+        self._sent: list[tuple[Any, int]] = []
+        self._answers: list[Any] = []
+        self._waiting = 0
+        self._is_over = False
+
+    def send(self, window: sublime.Window) -> None:
+        """To be called on the worker thread."""
+        module = lsp_api()
+        asked = [each for each in lsp_sessions(window) if _has(each, self._capability)] if module else []
+        self._waiting = len(asked) + 1
+        for session in asked:
+            try:
+                request = module.Request(self._method, dict(self._params()))  # pyright: ignore[reportOptionalMemberAccess]
+                sent = session.send_request_async(request, self._answered, lambda _: self._answered(None))
+                self._sent.append((session, sent))
+            except Exception:
+                logger.debug("LSP does not send %s", self._method, exc_info=True)
+                self._answered(None)
+        self._answered(None)
+
+    def cancel(self) -> None:
+        """Nobody waits for the answer any more. May be called on any thread."""
+        sublime.set_timeout_async(self._cancel)
+
+    def _cancel(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            for session, sent in self._sent:
+                try:
+                    session.cancel_request_async(sent)
+                except Exception:
+                    logger.debug("LSP does not cancel %s", self._method, exc_info=True)
+
+    def _answered(self, answer: Any) -> None:
+        self._waiting -= 1
+        if answer is not None:
+            self._answers.append(answer)
+        if not self._waiting and not self._is_over:
+            self._is_over = True
+            self._done(self._answers)
+
+
+def _has(session: Any, capability: str) -> bool:
+    try:
+        return bool(session.has_capability(capability, check_views=True))
+    except Exception:
+        logger.debug("LSP does not say what a server can do", exc_info=True)
+        return False
 
 
 class SymbolSearch:
@@ -68,14 +119,14 @@ class SymbolSearch:
         self._window = window
         self._question = question
         self._done = done
-        self._request: lsp.LspRequest | None = None
+        self._request: LspRequest | None = None
 
     def begin(self) -> None:
         """To be called on the UI thread."""
         window = find_window(self._window)
         if window is None:
             self._done(None)
-        elif lsp.api() is None:
+        elif lsp_api() is None:
             self._done(_indexed(window, self._question))
         elif self._question.wants_references:
             self._ask_references(window)
@@ -101,7 +152,7 @@ class SymbolSearch:
             path, line, character = first.path, first.line, first.character
 
         def params() -> Mapping[str, Any]:
-            module: Any = lsp.api()
+            module: Any = lsp_api()
             return {
                 "textDocument": {"uri": module.filename_to_uri(path)},
                 "position": {"line": line - 1, "character": character - 1},
@@ -122,7 +173,7 @@ class SymbolSearch:
             places = sorted({place for answer in answers for place in read(answer)})
             sublime.set_timeout(lambda: self._answered(tuple(places)))
 
-        self._request = request = lsp.LspRequest(method, capability, params, answered)
+        self._request = request = LspRequest(method, capability, params, answered)
         sublime.set_timeout_async(lambda: request.send(window))
 
     def _answered(self, places: tuple[SymbolPlace, ...]) -> None:
@@ -195,7 +246,7 @@ def _rows(answer: Any) -> Sequence[Any]:
 def _place(location: Any) -> tuple[str, int, int] | None:
     """The file and the start of a Location of LSP; a WorkspaceSymbol may have none but the file."""
     try:
-        module: Any = lsp.api()
+        module: Any = lsp_api()
         scheme, path = module.parse_uri(location["uri"])
         start = location.get("range", {}).get("start", {"line": 0, "character": 0})
         line, character = start["line"] + 1, start["character"] + 1
@@ -300,3 +351,56 @@ def _part(view: sublime.View, region: sublime.Region, limit: int) -> tuple[Selec
 def _at(view: sublime.View, point: int, text: str = "") -> Selection:
     row, character = view.rowcol_utf16(point)
     return Selection(row + 1, character + 1, text)
+
+
+class QwenCompanionCopyMcpConfigurationCommand(sublime_plugin.WindowCommand):
+    """Copy what a CLI needs in its configuration so that its model may use this editor's tools.
+
+    It holds no token: a script finds the window. It is written here, among the user's data.
+    """
+
+    def is_visible(self, **_args: object) -> bool:
+        """Not in a diff or a chat, whose palette is about them."""
+        return package.is_set_up_here(self.window.active_view())
+
+    def run(self, cli: str | None = None, hook: bool = True) -> None:
+        """`cli` is "qwen", "gemini", "claude" or "codex", or None to ask; with `hook` problems come by themselves."""
+        adapter = package.adapter()
+        chosen = next((client for client in CLIENTS if client.key == cli), None)
+        if adapter is None:
+            return
+        if chosen:
+            self._copy(chosen, hook=hook)
+        elif cli is None:
+            items = [(client.name, client.file, partial(self._copy, client, hook=hook)) for client in CLIENTS]
+            choose(self.window, items, "The CLI whose model may use this editor")
+        else:
+            names = ", ".join(f"“{client.key}”" for client in CLIENTS)
+            say(self.window, f"There is no CLI “{cli}”. Choose one of {names}.")
+
+    def _copy(self, client: McpClient, *, hook: bool) -> None:
+        adapter = package.adapter()
+        if adapter is None:
+            return
+        script = sublime.load_binary_resource(SCRIPT)
+        is_on = adapter.settings.value("agents_use_editor")
+
+        def installed(path: str) -> None:
+            to_clipboard(ShownText(configuration(client, path, with_hook=hook)))
+            off = "" if is_on else " Turn on the setting “agents_use_editor”, too."
+            say(self.window, f"Copied for {client.name}. Add it to {client.file}.{off}")
+
+        def written() -> tuple[str, str]:
+            try:
+                return install(script), ""
+            except OSError as error:
+                return "", f"The script for {client.name} could not be written: {error}"
+
+        def done(result: tuple[str, str]) -> None:
+            path, why = result
+            if path:
+                installed(path)
+            else:
+                say(self.window, why)
+
+        adapter.on_another_thread(written, done)
