@@ -12,9 +12,8 @@ import sublime
 import sublime_plugin
 
 from ...chats.prompt import undone_text
-from ...clis.shell import below, named
-from ...comments import Comment, markdown, message
-from ...comments import named as named_comment
+from ...clis.shell import below
+from ...comments import Comment, markdown, message, named
 from ...ids import WindowId
 from ...review.changes import counted
 from ...visible import ShownText
@@ -23,7 +22,7 @@ from ..bridge import OffThread
 from ..chat.prompt import excerpt_of_lines
 from ..panels import PanelItem, choose, say, to_clipboard
 from ..places import open_place
-from ..prompts import Recipient, add_to_prompt, meant, paste, recipients
+from ..prompts import Recipient, add_to_prompt, meant, named_in, paste, recipients
 from ..terminal.terminals import Terminal
 from ..windows import put_caret
 
@@ -131,11 +130,6 @@ class _Sending:
             self._adapter.comments.held(comments, target.agent)
 
     def _paste(self, target: Terminal, name: str, comments: Sequence[Comment]) -> None:
-        launch = target.family.launch if target.family else None
-
-        def shown(path: str, lines: Sequence[tuple[int, int]]) -> str:
-            return named(path, target.folder, launch, lines)
-
         def done(why: str) -> None:
             if not why:
                 self._adapter.comments.pasted(comments, name)
@@ -143,7 +137,7 @@ class _Sending:
             copy(comments)
             say(self._window, f"{why} {IN_CLIPBOARD}")
 
-        text = message(comments, shown)
+        text = message(comments, partial(named_in, target))
         if self._adapter.settings.of(self._window, "tell_undone") != "always":
             paste(target, self._window, ShownText(text), done, self._looks)
             return
@@ -192,7 +186,7 @@ def _submit(
 
 
 def _text(chat: ChatView, comments: Sequence[Comment]) -> str:
-    return "\n\n".join(named_comment(comment, below(comment.path, chat.folder)) for comment in comments)
+    return "\n\n".join(named(comment, below(comment.path, chat.folder)) for comment in comments)
 
 
 def _excerpts(comments: Sequence[Comment]) -> list[Excerpt]:
