@@ -11,40 +11,43 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from .backends.connector import end_leftovers
 from .backends.workplace import OfferedServer
 from .background import LoopTasks
 from .changes import places
+from .changes.change_screen import ChangeScreen
 from .changes.decisions import Decisions
 from .changes.rounds import Rounds
 from .changes.since import SinceReviews
+from .chats.chat_screen import ChatScreen
 from .chats.chats import Chats
 from .clis import families
 from .clis.discovery import EnvironmentVariables, clear_leftovers
 from .clis.families import FAMILIES, CliFamily
 from .clis.processes import wrote
 from .clis.shell import Command
-from .editor import Editor, WindowStatus
+from .editor import ChatId, ViewId, WindowId
 from .exclusion import Sharing
 from .handover import Inheritance
-from .ids import ChatId, ViewId, WindowId
+from .libraries.guard import Trouble
 from .platforms.local_sockets import no_port
-from .platforms.open_folders import OPEN_FOLDERS
+from .platforms.programs import OPEN_FOLDERS
 from .provenance import report
 from .provenance.proposals import CliProposal
 from .provenance.transcripts import KINDS, Reader
 from .provenance.why import Provenance
 from .registry.registry import AgentRegistry
 from .review.review import Review
+from .review.review_screen import ReviewScreen
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
 from .server.window import WindowServer
-from .server.window_screen import ElsewhereOffer, ElsewhereState, ServedWindow
+from .server.window_screen import ElsewhereOffer, ElsewhereState, ServedWindow, WindowScreen
 from .settings import DaemonSettings, ReadTranscripts, Settings
-from .status import overview
-from .status.facts import Facts
+from .status import survey
+from .status.facts import Facts, WindowStatus
 from .status.findings import approval_mode, is_inside
 from .status.survey import clis
 
@@ -65,6 +68,40 @@ REVIEWED = "What it writes comes up for review."
 UNSEEN = "What it writes isn't shown: the setting “review” is “off”."
 QUIET = 0.05
 """Seconds within which changes of a status are shown as one: a replaced stream is no change."""
+
+
+class StatusViews(Protocol):
+    """The status of each window on the screen, called on the companion thread."""
+
+    def show_status(self, window: WindowId, status: WindowStatus) -> None:
+        """Show which CLIs are connected and how many diffs and questions wait. Called when that changes."""
+        ...
+
+
+class LibraryTroubles(Protocol):
+    """Whoever mends the libraries, called on the companion thread."""
+
+    def wrong(self, trouble: Trouble) -> None:
+        """Tell the person what is wrong with the libraries, and offer the remedy."""
+        ...
+
+
+class Editor(WindowScreen, ReviewScreen, ChangeScreen, ChatScreen, Protocol):
+    """The port: everything that the companion needs from an editor.
+
+    An editor hands over the objects that show something; each room describes those that it uses in a file of its own.
+    Their methods are called on the companion thread, and move the call to the editor's own thread themselves.
+    """
+
+    @property
+    def status_bar(self) -> StatusViews:
+        """The status of each window."""
+        ...
+
+    @property
+    def libraries(self) -> LibraryTroubles:
+        """Who mends the libraries."""
+        ...
 
 
 class Companion:
@@ -368,7 +405,7 @@ class Companion:
 
         `commands` are those that run the CLIs by the settings; without any, they count as installed.
         """
-        known = overview.known(facts, self._windows, self.reviews)
+        known = survey.known(facts, self._windows, self.reviews)
         roots = self.changes.roots
         served = {
             number: replace(one, troubles=roots.troubles(number), copying=roots.copying(number))
@@ -378,7 +415,7 @@ class Companion:
         asked, strange = self.provenance.question, self.provenance.strange
         known = replace(known, served=served, unserved=unserved, asked=asked, strange=strange)
         tell(known)
-        self._background(overview.complete(known, self._windows, self.chats.environment, commands, tell))
+        self._background(survey.complete(known, self._windows, self.chats.environment, commands, tell))
 
     def _serve(self, endpoint: Endpoint, *, check: bool = False) -> WindowServer:
         window = endpoint.window

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .ids import WindowId
+from .editor import WindowId
 from .json_text import remove_if
 from .platforms import local_sockets
 

@@ -18,14 +18,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import handover
+from .background import Executor
 from .clis.discovery import EnvironmentVariables
-from .editor import Editor
-from .executor import Executor
-from .ids import WindowId
-from .libraries import failures, guard
+from .editor import WindowId
+from .libraries import guard
 from .libraries.guard import LibraryError
 from .platforms.local_sockets import no_port
-from .platforms.open_folders import OPEN_FOLDERS
+from .platforms.programs import OPEN_FOLDERS
 from .server.endpoint import Endpoint
 from .server.window_screen import ServedWindow
 from .settings import Settings
@@ -34,7 +33,7 @@ from .status.facts import Stop
 if TYPE_CHECKING:
     import asyncio
 
-    from .companion import Companion
+    from .companion import Companion, Editor
 
 logger = logging.getLogger(__name__)
 
@@ -168,7 +167,7 @@ class CompanionThread:
                         break
                     self._set_aside()
                     self._sleep(error)
-                    failures.forget(set(sys.modules) - before, error)
+                    guard.forget(set(sys.modules) - before, error)
         finally:
             self._leave_endpoints()
 
@@ -293,9 +292,9 @@ class CompanionThread:
     def _sleep(self, error: Exception) -> None:
         """Say why nothing starts, and wait until it may be different."""
         # Before anybody hears of it and mends it: what is compared with must be how things were.
-        found = failures.places(error)
-        is_passing = failures.is_of_machine(error)
-        trouble = None if is_passing else failures.trouble(error)
+        found = guard.places(error)
+        is_passing = guard.is_of_machine(error)
+        trouble = None if is_passing else guard.trouble_of(error)
         why = trouble.sentence() if trouble else f"No CLI can find this editor: {no_port(error)}"
         self.stop_reason = Stop(why, is_of_libraries=not is_passing)
         self._asleep = True
@@ -308,7 +307,7 @@ class CompanionThread:
         logger.debug("The companion can't start", exc_info=error)
         while not self._stopping.wait(RETRY):
             is_repaired = not any(one.stops for one in guard.look())
-            if is_repaired and (is_passing or isinstance(error, LibraryError) or failures.places(error) != found):
+            if is_repaired and (is_passing or isinstance(error, LibraryError) or guard.places(error) != found):
                 break
         importlib.invalidate_caches()
         self._asleep, self.stop_reason = False, None

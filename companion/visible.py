@@ -1,5 +1,7 @@
 """Text that may leave the editor for a terminal or for the clipboard: nothing in it presses a key or hides.
 
+The same goes for the addresses that a person is asked about: `host_of` says where a browser would go.
+
 In a terminal a control character is a key: ESC `[201~` ends a paste, CR is Enter, and U+009B is ESC `[` in one
 character. What no one sees, such as a character that turns the direction of what follows, makes a text read otherwise
 than it is. So names, comments, messages and what an agent has written pass through `ShownText`, which shows each of
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 _ACTS = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters of ASCII and of ISO 8859, but for the tab and the line feed
@@ -106,3 +109,35 @@ def _number(found: re.Match[str]) -> str:
 def at_most(text: str, most: int = SHOWN) -> str:
     """What a question shows of a text, with how much it doesn't show."""
     return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters are not shown)"
+
+
+# Addresses of the web, as a person is asked about them.
+
+_HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
+_AMBIGUOUS = frozenset("\u00df\u1e9e\u03c2\u200c\u200d")
+"""Letters of names that IDNA 2003, which Python has, takes for others, and IDNA 2008, which browsers have, does not."""
+
+
+def host_of(address: str) -> str:
+    """The host of a page as a browser looks it up, other alphabets in Punycode.
+
+    It is empty for what is no page, and for an address that a browser may read in another way than this or any person
+    does: with a backslash, which a browser takes for a slash, with a user's name, with what can't be seen.
+    """
+    if not address.isprintable() or " " in address or "\\" in address:
+        return ""
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname or "", parts.port
+        if parts.scheme not in {"http", "https"} or "@" in parts.netloc or not _AMBIGUOUS.isdisjoint(host):
+            return ""
+        host = host if host.isascii() else host.encode("idna").decode().lower()
+    except ValueError:
+        return ""
+    return host if _HOST.fullmatch(host) else ""
+
+
+def is_safe(address: str) -> bool:
+    """Whether what goes to an address can be read by nobody on the way: https, or this computer."""
+    host = host_of(address)
+    return bool(host) and (address[:6].lower() == "https:" or host in {"127.0.0.1", "::1", "localhost"})

@@ -23,8 +23,8 @@ from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError
 from companion.conversation.forms import Form, Values
 from companion.conversation.snapshot import ChatNotice, Message, Permission, Tool, Turn
+from companion.editor import WindowId
 from companion.exclusion import Sharing
-from companion.ids import WindowId
 from companion.review.disk import Encodings, Stamp, stamp
 from companion.settings import DaemonSettings
 

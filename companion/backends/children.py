@@ -23,7 +23,7 @@ import psutil
 from ..clis.discovery import is_pid, prepare_folder, write_file
 from ..clis.families import DiscoveryFolder, temporary_folder
 from ..json_text import read_own
-from ..platforms import jobs
+from ..platforms import programs
 from ..platforms.files import user_id
 
 T = TypeVar("T")
@@ -102,7 +102,7 @@ def end_tree(pid: int, started: float | None, limit: float) -> None:
     for left in tree:
         with contextlib.suppress(psutil.Error):
             left.kill()
-    jobs.end(pid)
+    programs.end_job(pid)
     _await(tree, KILLED_LIMIT)
 
 

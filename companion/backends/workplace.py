@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..ids import WindowId
+from ..editor import WindowId
 from ..review.review_screen import FileScreen
 
 if TYPE_CHECKING:
+    from ..agents import McpServer
     from ..clis.environment import LoginEnvironment
     from ..exclusion import Sharing
-    from ..mcp_servers import McpServer
     from ..settings import DaemonSettings
 
 SERVER = "qwen-companion"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from ..ids import WindowId
+from ..editor import WindowId
 from ..review.changes import Count
 from ..review.review_screen import FileScreen
 

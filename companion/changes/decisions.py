@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, 
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..ids import WindowId
-from ..messages import sentence
+from ..editor import WindowId, sentence
 from ..review.changes import counted
 from ..review.review import Answered, Review
 from ..review.review_screen import QuestionClosedError

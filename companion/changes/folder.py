@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import ParamSpec, Protocol, TypeVar
 
-from ..ids import WindowId
+from ..editor import WindowId
 from ..platforms.files import reason_of
 from ..review.changes import counted
 from ..review.disk import Encodings, decoded

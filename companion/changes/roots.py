@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from ..editor import WindowId
 from ..exclusion import Sharing
-from ..ids import WindowId
 from ..platforms.paths import real_path
 from ..review.reviews import Reviews
 from .change_screen import ChangeScreen, Listing, Work

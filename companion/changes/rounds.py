@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
-from ..ids import ChatId, WindowId
-from ..messages import sentence
+from ..editor import ChatId, WindowId, sentence
 from ..review.changes import changes
 from ..review.disk import Encodings
 from ..review.document import Body

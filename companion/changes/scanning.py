@@ -8,7 +8,7 @@ import os
 import time
 
 from ..clis import families
-from ..ids import WindowId
+from ..editor import WindowId
 from ..review.changes import counted
 from .folder import Folder, FolderClosedError
 from .roots import Roots

@@ -12,8 +12,7 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
-from ..ids import WindowId
-from ..messages import sentence
+from ..editor import WindowId, sentence
 from ..review.document import Body
 from ..snapshots import project
 from ..snapshots.entries import Difference, Entry, TreeSnapshot

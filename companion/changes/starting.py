@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Sequence
 
-from ..ids import WindowId
+from ..editor import WindowId
 from ..platforms.files import reason_of
 from ..platforms.paths import real_path
 from ..snapshots.project import repository

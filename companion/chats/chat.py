@@ -23,7 +23,7 @@ from ..backends.connector import Connector
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
 from ..conversation.snapshot import ChatNotice, ConnectionStatus, Item, Message, Snapshot, Status, Tool, Turn
-from ..ids import ChatId
+from ..editor import ChatId
 from ..provenance.calls import ReportedTurn, calls_of
 from .connection import ChatConnection, Chosen
 from .outbox import Outbox

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ..ids import ChatId
+from ..editor import ChatId
 from ..review.review_screen import FileScreen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..ids import WindowId
-    from ..visits import Visit
+    from ..editor import Visit, WindowId
     from .prompt import Draft
     from .transcript.render import Render
 

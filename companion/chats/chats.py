@@ -27,8 +27,8 @@ from ..clis.environment import LoginEnvironment
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.forms import Values
 from ..conversation.snapshot import Task
+from ..editor import ChatId, WindowId
 from ..exclusion import Sharing
-from ..ids import ChatId, WindowId
 from ..json_text import as_list, as_object
 from ..platforms import programs
 from ..platforms.files import Content, FileRefusedError, HangingError, IrregularError, entry, real_folder

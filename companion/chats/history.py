@@ -17,8 +17,7 @@ from ..backends.agent import AgentSession, ExportForm, FoundSession, Rewinding, 
 from ..conversation.failures import ChatError, MissingFeatureError, SessionGoneError
 from ..conversation.snapshot import Message, Turn
 from ..conversation.turns import FileChange, changed_files
-from ..ids import ChatId, WindowId
-from ..messages import sentence
+from ..editor import ChatId, WindowId, sentence
 from ..review.changes import changes, count_of, lines_of
 from ..review.compare import Change
 from .chat import Chat, check_idle

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..conversation.failures import AlreadyAnsweredError, ChatError
 from ..conversation.forms import Values
 from ..conversation.snapshot import Diff, Permission, PermissionOption, Snapshot, Tool
-from ..ids import WindowId
+from ..editor import WindowId
 from ..protocol import DiffAccepted, Notification
 from ..provenance.calls import said_before
 from ..provenance.log import MAX_REASON

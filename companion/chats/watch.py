@@ -9,9 +9,8 @@ from typing import Protocol
 
 from ..conversation.conversation import START
 from ..conversation.snapshot import Diff, Snapshot, Tool, Turn
-from ..ids import ChatId, WindowId
+from ..editor import ChatId, Visit, WindowId
 from ..provenance.calls import ReportedTurn
-from ..visits import Visit
 from .chat_screen import ChatScreen
 
 MAX_WORDS = 200

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 
-from ..platforms import processes, programs
+from ..platforms import programs
 from .families import FAMILIES
 from .shell import usual_shell
 
@@ -105,6 +105,6 @@ def _printed_until(end: bytes, words: Sequence[str], environment: Mapping[str, s
                     printed += data
         process.wait(max(limit - time.monotonic(), 0.1))
     except subprocess.TimeoutExpired:
-        processes.kill_group(process.pid)
+        programs.kill_group(process.pid)
         process.wait()
     return printed

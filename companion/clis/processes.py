@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import psutil
 
 from ..platforms.files import user_id
-from ..platforms.processes import foreground, group_and_session, terminal_readers
+from ..platforms.programs import foreground, group_and_session, terminal_readers
 from .families import FAMILIES, CliFamily
 
 T = TypeVar("T")

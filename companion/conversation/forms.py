@@ -13,7 +13,7 @@ from datetime import date, datetime
 from typing import Literal
 from urllib.parse import urlsplit
 
-from ..web import host_of
+from ..visible import host_of
 
 Value = str | int | float | bool | tuple[str, ...]
 """What a field holds."""

@@ -22,7 +22,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
 
@@ -67,6 +67,8 @@ _NAME_SURROGATE = 0x2000_0000
 """The bit of a reparse tag that says that a name stands for another one: links and junctions, not files in a cloud."""
 _REPLACED = "was replaced while it was opened"
 _CHUNK = 1024 * 1024
+_LARGEST_OPENED = 64 * 1024 * 1024
+"""Bytes of a file that the editor opens where nobody has chosen it from the disk: it takes all of it into memory."""
 MOST_KEPT = 64 * 1024 * 1024
 """Bytes of a file that is written in place: its old content is kept in memory and on the disk until that is done."""
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
@@ -481,6 +483,22 @@ def look(path: str, limit: int, *, below: str = "", follows_links: bool = False)
         return at.look(limit)
 
 
+def why_unopened(path: str) -> str:
+    """A sentence on why the editor is not made to open a file; empty if it is a regular one that is not too large.
+
+    It looks at the disk: not for an event loop nor the UI thread.
+    """
+    try:
+        look(path, _LARGEST_OPENED, follows_links=True)
+    except MissingError:
+        return f"There is no file {shown(path)}."
+    except IrregularError as error:
+        return f"{shown(path)} is no file: it {error.why}."
+    except FileRefusedError as error:
+        return f"{error}."
+    return ""
+
+
 def write_private(path: str, content: bytes) -> None:
     """Write a file that only this user can read, in a folder that is there. See `FolderEntry.replace`."""
     folder, name = os.path.split(path)
@@ -588,6 +606,16 @@ def is_elevated() -> bool:
 def is_network(path: str) -> bool:
     """Whether a path is of the form of Windows' network folders."""
     return path.startswith(("\\\\", "//"))
+
+
+def is_elsewhere(path: str, folders: Iterable[str] = ()) -> bool:
+    """Whether a path is one of another computer, where none of the folders is, or Windows' own form of any path.
+
+    To look there would send it the person's credentials.
+    """
+    plain = path.replace("\\", "/")
+    inside = (folder.replace("\\", "/").rstrip("/") + "/" for folder in folders if folder)
+    return plain.startswith(("//", "/??/")) and not any(map(plain.startswith, inside))
 
 
 def real_folder(path: str) -> str:

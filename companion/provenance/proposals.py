@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from ..editor import ReviewId
 from ..exclusion import Sharing
-from ..ids import ReviewId
 from .calls import TextReplacement, below, real_path
 from .log import MAX_REASON
 from .replay import Effort, TooMuchError

@@ -28,7 +28,7 @@ from ..changes import places
 from ..changes.hunks import MAX_COMPARED
 from ..changes.recent import CLOCK
 from ..clis.families import qwen_home
-from ..ids import ReviewId, WindowId
+from ..editor import ReviewId, WindowId
 from ..json_text import as_list, as_object, as_text, read_own
 from ..platforms import files
 from ..settings import ReadTranscripts

@@ -16,9 +16,8 @@ from typing import Any, Protocol
 from ..background import answered
 from ..changes.hunks import MAX_COMPARED, differences
 from ..changes.places import PlaceError
+from ..editor import ChatId, Messages, ReviewId, ViewId, WindowId
 from ..exclusion import Sharing
-from ..ids import ChatId, ReviewId, ViewId, WindowId
-from ..messages import Messages
 from ..platforms import files
 from ..settings import ReadTranscripts
 from .calls import ReportedTurn, below, real_path

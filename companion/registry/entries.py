@@ -14,11 +14,10 @@ from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from .. import json_text
+from ..agents import decides, is_variable
 from ..conversation.failures import ChatError
 from ..json_text import as_object
-from ..variables import decides, is_variable
-from ..visible import is_plain
-from ..web import is_safe
+from ..visible import is_plain, is_safe
 
 
 class RegistryError(ChatError):

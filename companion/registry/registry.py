@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-from ..ids import WindowId
+from ..editor import WindowId
 from ..platforms import paths, programs
 from ..platforms.files import is_busy, is_mine, make_private_folders, write_private
 from .archives import unpack

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ..ids import ReviewId, WindowId
+from ..editor import ReviewId, WindowId
 from ..protocol import DiffOutcomeParams, DiffRejected, Notification
 from .disk import DiskFile, Encodings
 from .review import Owner, Request, Review

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
+from ..editor import ReviewId, WindowId
 from ..exclusion import shortened
-from ..ids import ReviewId, WindowId
 from ..protocol import Notification
 from .disk import DiskFile, Encodings, Stamp
 from .source_text import SourceText

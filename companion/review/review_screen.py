@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..messages import Screen
+from ..editor import Screen
 
 if TYPE_CHECKING:
     from ..conversation.forms import Form, Values
-    from ..ids import ReviewId, WindowId
+    from ..editor import ReviewId, WindowId
     from .changes import TextEdit
     from .disk import Encodings, Stamp
     from .marks import Marks

@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..clis import families
-from ..ids import ReviewId, WindowId
+from ..editor import ReviewId, WindowId
 from ..platforms.files import reason_of
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings

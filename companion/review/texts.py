@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..ids import ReviewId, WindowId
+from ..editor import ReviewId, WindowId
 from ..platforms.files import reason_of
 from ..settings import Settings
 from .changes import TextEdit, in_one

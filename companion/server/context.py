@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from ..editor import ViewId
 from ..exclusion import Sharing, is_encodable
-from ..ids import ViewId
-from ..platforms.open_folders import OPEN_FOLDERS
+from ..platforms.programs import OPEN_FOLDERS
 from ..protocol import ContextUpdate, Cursor, File, IdeContext, WorkspaceState, is_sendable
 from ..settings import Settings
 from .endpoint import Endpoint

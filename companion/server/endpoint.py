@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ..clis.discovery import DiscoveryFiles, Lives
 from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName, Door
+from ..editor import WindowId
 from ..handover import Inheritance
-from ..ids import WindowId
 from ..platforms import local_sockets
 from ..platforms.files import reason_of
 from ..platforms.paths import own_spelling

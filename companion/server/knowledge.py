@@ -15,15 +15,14 @@ from pathlib import PurePath
 from typing import TypeVar
 
 from ..comments import MAX_NOTES, Comment, kept_lines
+from ..editor import WindowId
 from ..exclusion import Sharing, is_encodable, shortened
-from ..ids import WindowId
-from ..platforms.files import FileRefusedError, read
+from ..platforms.files import FileRefusedError, is_elsewhere, read, why_unopened
 from ..platforms.paths import path_key
 from ..problems import LONGEST, SEVERITIES, STEP, Diagnostic, ShownProblems, fresh, settled
 from ..review.disk import read_file
 from ..settings import Settings
 from ..visible import visible_name
-from ..visits import is_elsewhere, why_unopened
 from .context import MAX_SELECTED, FileReads, cut
 from .tool_schemas import (
     DiagnosticAnswer,

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from ..clis.elsewhere import PathMaps
 from ..clis.families import Door
-from ..ids import WindowId
+from ..editor import WindowId
 from ..libraries.sdk import MCPError
 from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification, is_sendable, moved
 

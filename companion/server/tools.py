@@ -27,8 +27,8 @@ from pydantic_core import to_json
 from starlette.requests import Request
 
 from .. import __version__
+from ..editor import WindowId
 from ..exclusion import shortened
-from ..ids import WindowId
 from ..libraries.sdk import MCPError, Server, ServerRequestContext
 from ..protocol import (
     CloseDiffArguments,

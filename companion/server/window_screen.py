@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ..comments import Comment
-from ..ids import ViewId, WindowId
-from ..messages import Screen
+from ..editor import Screen, ViewId, WindowId
 from ..problems import ShownProblems
 
 

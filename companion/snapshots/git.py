@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ..platforms import jobs, programs
+from ..platforms import programs
 from ..platforms.files import shown
 from . import project
 
@@ -186,7 +186,7 @@ class Git:
             ) from None
         finally:
             self._running.remove(process)
-            jobs.end(process.pid)
+            programs.end_job(process.pid)
         if process.returncode not in answers:
             why = said.decode("utf-8", "replace").strip()[:500] or f"it ended with {process.returncode}"
             text = f"git {arguments[0]}: {why}"
@@ -276,7 +276,7 @@ class Git:
 def _limit_memory(process: Any) -> None:
     """Bound the memory of a `Popen` that has just started. macOS can't do that; there git bounds itself."""
     if sys.platform == "win32":
-        jobs.bind(process.pid, int(process._handle), MEMORY)  # noqa: SLF001 - Python tells it in no other way
+        programs.bind_to_job(process.pid, int(process._handle), MEMORY)  # noqa: SLF001 - Python tells it in no other way
     elif sys.platform == "linux":
         import resource  # noqa: PLC0415 - Windows lacks it
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..platforms import files
-from ..visits import is_elsewhere
+from ..platforms.files import is_elsewhere
 
 EXCLUDES = ".git/info/exclude"
 """The file with ignore rules that no folder shows, as it is named in a list."""

@@ -7,13 +7,34 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ..clis.families import CliFamily
+from ..editor import WindowId
 from ..exclusion import Sharing
-from ..ids import WindowId
+from ..review.changes import Count
 from ..settings import Review
 
 if TYPE_CHECKING:
     from ..clis.processes import RunningCli
     from ..provenance.transcripts import StrangeTranscript
+
+
+@dataclass(frozen=True, slots=True)
+class WindowStatus:
+    """What the status bar shows of a window."""
+
+    clis: tuple[str, ...] = ()
+    """The names of the connected CLIs, in the order of their connection."""
+    diffs: int = 0
+    """How many diffs wait for the person."""
+    questions: int = 0
+    """How many questions of the chats wait that no diff shows."""
+    asking: tuple[str, ...] = ()
+    """The agents that ask them."""
+    written: Count = field(default_factory=Count)
+    """What is written and nobody has reviewed."""
+    authors: tuple[str, ...] = ()
+    """The agents that have written them."""
+    unasking: tuple[str, ...] = ()
+    """Those of the connected CLIs that change files without asking, as far as that is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import sublime
 import sublime_plugin
 
-from ..actions import Action, read_actions
 from ..chats import prompt
 from ..clis.shell import below
 from ..comments import MAX_QUOTED, Comment, message
-from ..ids import WindowId
+from ..editor import WindowId
 from ..problems import problems_text
+from ..settings import Action, read_actions
 from ..visible import ShownText, visible_name
 from . import package
 from .buffers import text_of, write_all

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
 
+from ..background import Executor
 from ..clis.elsewhere import PathMaps
 from ..clis.mcp_configuration import renew
-from ..executor import Executor
-from ..ids import WindowId
+from ..editor import WindowId, sentence
 from ..log import Log
-from ..messages import sentence
 from ..thread import CompanionThread
 from .bridge import UiBridge
 from .chat.chats import ChatViews

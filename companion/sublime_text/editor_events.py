@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import sublime
 
-from ..ids import ViewId, WindowId
+from ..editor import ViewId, WindowId
 from ..server.window_screen import ContextRequest, OpenFile, Selection, ServedWindow, WindowState
 from .bridge import asked, posted
 from .chat import vim

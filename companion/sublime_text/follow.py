@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import sublime
 import sublime_plugin
 
-from ..visits import RecentFiles, Visit, is_elsewhere, why_unopened
+from ..editor import RecentFiles, Visit
+from ..platforms.files import is_elsewhere, why_unopened
 from . import package
 from .bridge import posted
 from .own_views import VIEWS
@@ -20,7 +21,7 @@ from .places import line_in_tab, open_place
 from .windows import find_window, is_visible, show_in_group
 
 if TYPE_CHECKING:
-    from ..ids import ChatId, WindowId
+    from ..editor import ChatId, WindowId
     from .adapter import Adapter
     from .windows import Focus
 

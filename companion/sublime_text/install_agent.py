@@ -9,7 +9,7 @@ import sublime
 import sublime_plugin
 
 from ..agents import AgentCommand, InstalledAgent
-from ..ids import WindowId
+from ..editor import WindowId
 from ..registry.entries import ArchiveSource
 from ..registry.plans import WHERE, is_newer, system
 from . import package

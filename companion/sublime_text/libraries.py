@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import sublime
 import sublime_plugin
 
-from ..libraries import guard, installed
+from ..editor import sentence
+from ..libraries import guard
 from ..libraries.bounds import FROM_CHANNEL
 from ..libraries.guard import Trouble
-from ..messages import sentence
 from . import package, package_control
 from .bridge import posted
 from .panels import PanelItem, choose, say
@@ -136,7 +136,7 @@ class Libraries:
                 self._say(sentence(GET_PACKAGE_CONTROL.format(package_control.how_to_get())))
                 return
             names = {name for trouble in wrong for name in trouble.libraries}
-            busy, kept = installed.forget(names)
+            busy, kept = guard.uninstall(names)
             if kept:
                 self._say(f"{_list(kept)} can't be removed, so Package Control does not reinstall it.")
                 return

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ..chats.transcript.plain import flat, spelled
-from ..ids import WindowId
+from ..editor import WindowId
 from ..platforms import programs
 from ..review.review_screen import QuestionClosedError
 from .bridge import asked, posted
@@ -54,7 +54,7 @@ $program = '{1AC14E77-02E7-4E5D-B744-2EB1AE5198B7}\\WindowsPowerShell\\v1.0\\pow
 
 
 class Messenger:
-    """Tells the person something: `companion.messages.Messages`. Only `tell` is for the UI thread alone."""
+    """Tells the person something: `companion.editor.Messages`. Only `tell` is for the UI thread alone."""
 
     def __init__(self, adapter: Adapter) -> None:
         self.bridge = adapter.bridge

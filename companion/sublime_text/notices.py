@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import sublime
 
-from ..ids import WindowId
+from ..editor import WindowId
 from .buffers import edit, write_all
 
 KEPT = 500

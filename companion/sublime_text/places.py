@@ -13,9 +13,9 @@ from typing import Any
 
 import sublime
 
+from ..platforms.files import why_unopened
 from ..review.changes import carried, changes
 from ..review.disk import Encodings, read_file
-from ..visits import why_unopened
 from .bridge import OffThread
 from .buffers import text_of
 from .panels import say

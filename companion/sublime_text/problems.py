@@ -22,7 +22,7 @@ import sublime_plugin
 
 from ..clis.shell import below
 from ..comments import markdown
-from ..ids import WindowId
+from ..editor import WindowId
 from ..problems import LONGEST, FileProblems, Result, ShownProblems, of_build, of_linter, of_lsp, problems_text
 from ..visible import ShownText
 from . import package

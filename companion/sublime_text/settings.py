@@ -8,8 +8,8 @@ from typing import Any
 import sublime
 
 from ..agents import InstalledAgent, read_installed
+from ..editor import WindowId
 from ..exclusion import Sharing
-from ..ids import WindowId
 from ..settings import FILE, PROJECT_KEY, STRICTEST, DaemonSettings, Problem, Settings, Values, held, overridden, read
 from .chat.opening import AGENTS_FILE
 

@@ -12,8 +12,8 @@ import sublime_plugin
 
 from ..chats.transcript.render import TurnStart
 from ..comments import markdown, message
+from ..editor import WindowId
 from ..exclusion import shortened
-from ..ids import WindowId
 from ..visible import ShownText, visible
 from . import package
 from .buffers import text_of

@@ -17,7 +17,7 @@ import sublime_plugin
 
 from ..clis.mcp_configuration import CLIENTS, McpClient, configuration, install
 from ..comments import Comment
-from ..ids import WindowId
+from ..editor import WindowId
 from ..problems import ShownProblems
 from ..server.window_screen import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
 from ..visible import ShownText

@@ -15,10 +15,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from companion.agents import McpServer
 from companion.backends.acp.errors import EndedError, SignInError
 from companion.backends.workplace import Surroundings
 from companion.conversation.snapshot import Diff, Permission
-from companion.mcp_servers import McpServer
 from tests.agent_talk import AgentTalk, MemoryFiles, said, talking, tools, until
 
 from . import gemini

@@ -23,9 +23,8 @@ from companion.backends.daemon import private
 from companion.backends.daemon.address import Address
 from companion.chats.connection import ChatConnection, Chosen
 from companion.clis.discovery import EnvironmentVariables
-from companion.companion import Companion
-from companion.editor import Editor
-from companion.ids import WindowId
+from companion.companion import Companion, Editor
+from companion.editor import WindowId
 from companion.libraries.guard import COPY, SDK
 from companion.server.endpoint import Endpoint
 from companion.server.window_screen import ServedWindow, ServedWindows, WindowState

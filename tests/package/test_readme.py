@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pydantic.alias_generators import to_camel
 
+from companion.editor import ViewId
 from companion.exclusion import DEFAULT_EXCLUDE
-from companion.ids import ViewId
 from companion.protocol import ContextUpdate, Cursor, File, IdeContext, WorkspaceState
 from companion.server.context import MAX_FILES, MAX_SELECTED, FocusOrder, Listed, ide_context
 from companion.server.window_screen import OpenFile, Selection

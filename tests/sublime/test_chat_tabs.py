@@ -254,7 +254,7 @@ class TestAnswers(TabsCase):
         yield lambda: self.screen.said("Qwen Code asks in the chat: Run it?")
 
     def test_the_status_bar_names_who_asks(self) -> None:
-        bar, editor = loaded("sublime_text.status.bar"), loaded("editor")
+        bar, editor = loaded("sublime_text.status.bar"), loaded("status.facts")
         status = editor.WindowStatus(questions=2, asking=("Gemini CLI", "Qwen Code"))
         self.assertEqual(bar.status_text(status), "2 questions (Gemini CLI, Qwen Code)")
 
@@ -547,6 +547,6 @@ class TestStatus(TabsCase):
         states = [chat.state for chat in self.adapter.chats.shown(self.window)]
         self.assertEqual(states, ["starting", "connects when its tab is shown"])
         texts: list[str] = []
-        report = loaded("status.report").report
+        report = loaded("status.findings").report
         self.adapter.reports.make(self.window, lambda facts, _: texts.append(report(facts)))
         yield lambda: any(f"[O] Own: connects when its tab is shown, in {folder}" in text for text in texts)

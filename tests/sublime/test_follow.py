@@ -27,7 +27,7 @@ class TestFollowing(ChatCase):
 
     def visit(self, name: str, line: int | None, what: str = "read", chat: Any = None) -> None:
         path = name if name.startswith("\\") else str(self.folder / name)
-        visit = loaded("visits").Visit(path, line, "Qwen Code", what, chat or self.chat.id)
+        visit = loaded("editor").Visit(path, line, "Qwen Code", what, chat or self.chat.id)
         self.adapter.following.show_visits(self.window.id(), [visit])
 
     def beside(self, name: str) -> Any:

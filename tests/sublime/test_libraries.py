@@ -36,7 +36,7 @@ class TestLibraries(CompanionCase):
             (module, "LOOK", 0.01),
             (module, "QUIET", 0.05),
             (self.guard, "look", lambda: self.troubles.pop(0) if len(self.troubles) > 1 else self.troubles[0]),
-            (loaded("libraries.installed"), "forget", self.forget),
+            (self.guard, "uninstall", self.uninstall),
         ):
             self.enterContext(patch.object(target, name, value))
         self.addCleanup(self.libraries.close)
@@ -45,7 +45,7 @@ class TestLibraries(CompanionCase):
         self.said.append(message)
         self.over += problems
 
-    def forget(self, names: set[str]) -> tuple[list[str], list[str]]:
+    def uninstall(self, names: set[str]) -> tuple[list[str], list[str]]:
         self.forgotten.append(set(names))
         return self.outcome
 

@@ -74,7 +74,7 @@ class TestStatusBar(CompanionCase):
         yield lambda: self.status() == ""
 
     def test_a_window_that_has_closed_is_counted_no_more_even_if_its_status_comes_late(self) -> Steps:
-        status = loaded("editor").WindowStatus
+        status = loaded("status.facts").WindowStatus
         bar = loaded("sublime_text.status.bar").StatusBar(loaded("sublime_text.package").adapter())
         other = yield from self.another_window()
         at_once(bar.show_status, other.id(), status((), 1))
@@ -86,7 +86,7 @@ class TestStatusBar(CompanionCase):
         self.assertNotIn("another window", self.status())
 
     def test_its_texts(self) -> None:
-        module, status = loaded("sublime_text.status.bar"), loaded("editor").WindowStatus
+        module, status = loaded("sublime_text.status.bar"), loaded("status.facts").WindowStatus
         self.assertEqual(module.status_text(None), "QwenCompanion: off")
         self.assertEqual(module.status_text(status((), 2)), "2 diffs (F8)")
         self.assertEqual(module.status_text(status(("A", "B", "A"), 1)), "A ×2, B · 1 diff (F8)")
@@ -215,7 +215,7 @@ class TestReport(CompanionCase):
             adapter.reports.make(self.window, lambda *seen: shown.append(seen))
         yield lambda: len(shown) == 2
         last, is_last = shown[1]
-        text = loaded("status.report").report(last)
+        text = loaded("status.findings").report(last)
         self.assertTrue(is_last)
         self.assertIn("The companion does not answer", text)
         self.assertIn("The library “mcp” is missing.", text)

@@ -97,7 +97,7 @@ class TestPlaces(CompanionCase):
         self.addCleanup(adapter.following.close)
         self.window.focus_view(self.window.new_file())
         adapter.following.begin(self.window, None, "the agents")
-        visit = loaded("visits").Visit(str(self.file), 30, "Qwen Code", "written")
+        visit = loaded("editor").Visit(str(self.file), 30, "Qwen Code", "written")
         adapter.following.show_visits(self.window.id(), [visit])
         marked = lambda: self.view.get_regions("qwen_companion.followed")  # noqa: E731
         yield lambda: [self.view.substr(each) for each in marked()] == ["line 30"]

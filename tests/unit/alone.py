@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from companion.editor import Editor
-    from companion.ids import WindowId
+    from companion.companion import Editor
+    from companion.editor import WindowId
     from companion.libraries.guard import Trouble
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))

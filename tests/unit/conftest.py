@@ -21,8 +21,8 @@ import pytest
 
 from companion import companion as companion_module
 from companion.companion import Companion
-from companion.ids import ViewId, WindowId
-from companion.platforms.open_folders import OPEN_FOLDERS
+from companion.editor import ViewId, WindowId
+from companion.platforms.programs import OPEN_FOLDERS
 from companion.server import context
 from companion.settings import Settings
 from companion.thread import CompanionThread

@@ -13,8 +13,7 @@ from companion.chats.prompt import Draft
 from companion.chats.transcript.render import Render
 from companion.comments import MAX_NOTES, Comment
 from companion.conversation.forms import Form, Values
-from companion.editor import WindowStatus
-from companion.ids import ReviewId, WindowId
+from companion.editor import ReviewId, Visit, WindowId
 from companion.libraries.guard import Trouble
 from companion.problems import FileProblems, LineUnits, ShownProblems, of_lsp
 from companion.review.changes import TextEdit
@@ -33,7 +32,7 @@ from companion.server.window_screen import (
     Tab,
     WindowState,
 )
-from companion.visits import Visit
+from companion.status.facts import WindowStatus
 
 
 def of_pyright(path: str, row: object, lines: LineUnits) -> Any:
@@ -56,7 +55,7 @@ class Diff:
 
 @dataclass
 class MemoryEditor:
-    """Implements `companion.editor.Editor`."""
+    """Implements `companion.companion.Editor`."""
 
     windows: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """The folders of each window. The first window is in front."""

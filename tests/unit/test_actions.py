@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from companion.actions import PRESETS, Action, read_actions
-from companion.settings import overridden, read
+from companion.settings import ACTIONS, Action, overridden, read, read_actions
 
 GOOD = {"prompt": "Look at $file"}
 
@@ -54,12 +53,12 @@ def test_a_wrong_entry_is_said_and_the_others_count(entry: object, why: str):
 def test_no_project_sets_an_action():
     values = overridden(read({}.get), {"actions": {"Own": GOOD}}, "p")
     assert [str(problem) for problem in values.problems] == ["p: “actions” can't be set for a project."]
-    assert read_actions(values.by_name["actions"])[0] == PRESETS
+    assert read_actions(values.by_name["actions"])[0] == ACTIONS
 
 
 def test_what_is_no_object_leaves_the_presets():
     assert read_actions([GOOD]) == (
-        PRESETS,
+        ACTIONS,
         ["“actions” must be an object in braces; only the presets are used."],
     )
 

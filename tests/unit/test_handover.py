@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from companion import handover, thread
+from companion.editor import WindowId
 from companion.handover import HOLDER, Inheritance
-from companion.ids import WindowId
-from companion.libraries import failures, guard
+from companion.libraries import guard
 from companion.server.endpoint import listen
 from companion.thread import CompanionThread
 
@@ -450,7 +450,7 @@ def test_an_upgrade_whose_libraries_fail_and_are_mended_loses_no_session(
         assert answer.status_code == 503
         assert "libraries" in answer.json()["error"]["message"]
     is_broken = False
-    monkeypatch.setattr(failures, "_place", lambda _: object())
+    monkeypatch.setattr(guard, "_place", lambda _: object())
     until(lambda: running.thread._running)
     assert running.lock()["port"] == cli.port
     assert cli.ask("tools/list").status_code == 200

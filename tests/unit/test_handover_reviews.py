@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from companion import handover
-from companion.ids import ReviewId, WindowId
+from companion.editor import ReviewId, WindowId
 from companion.protocol import DiffAccepted, Notification
 from companion.review import reviews as review_module
 from companion.review import writes

@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from companion import log
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.log import Log
 from companion.protocol import OpenDiffArguments
 

@@ -20,9 +20,9 @@ import companion
 from companion import companion as companion_module
 from companion import thread
 from companion.companion import Companion
-from companion.ids import ViewId, WindowId
-from companion.libraries import failures
-from companion.libraries.failures import culprit
+from companion.editor import ViewId, WindowId
+from companion.libraries import guard
+from companion.libraries.guard import culprit
 from companion.server import endpoint
 from companion.server.http.connections import HttpServer
 from companion.settings import Settings
@@ -144,7 +144,7 @@ def test_a_start_that_fails_for_another_reason_is_said_too(
     """One sentence, no files; and it is tried again when a library changes."""
     places = [1]
     monkeypatch.setattr(thread, "RETRY", 0.02)
-    monkeypatch.setattr(failures, "_place", lambda _: places[-1])
+    monkeypatch.setattr(guard, "_place", lambda _: places[-1])
     with monkeypatch.context() as broken:
         broken.setattr("companion.server.http.app.FAMILIES", ())
         running = start()

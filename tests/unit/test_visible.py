@@ -7,12 +7,12 @@ import unicodedata
 
 import pytest
 
+from companion.agents import named_variables
 from companion.changes import notes
 from companion.chats.transcript.plain import spelled
 from companion.platforms import files
 from companion.registry import archives
 from companion.review import document
-from companion.variables import named_variables
 from companion.visible import ShownText, is_plain, shown_line, visible, visible_name
 
 ENDS_PASTE = "x\x1b[201~\rtouch PWNED\r.py"

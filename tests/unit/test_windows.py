@@ -16,7 +16,7 @@ import pytest
 
 from companion import companion as companion_module
 from companion.clis.discovery import IDE_INFO
-from companion.ids import ViewId, WindowId
+from companion.editor import ViewId, WindowId
 from companion.platforms import programs
 from companion.server.window_screen import Selection
 from companion.settings import Settings

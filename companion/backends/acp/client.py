@@ -16,17 +16,15 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
-from ...agents import AgentCommand
+from ...agents import AgentCommand, McpServer, decides, is_variable
 from ...background import answered
 from ...conversation import events
 from ...conversation.events import Envelope, EventCursor, Replay
 from ...conversation.failures import MissingFeatureError, SessionGoneError
 from ...conversation.forms import Values
 from ...conversation.snapshot import Choices, Locality, Queued
-from ...mcp_servers import McpServer
 from ...platforms import programs
 from ...platforms.files import HangingError, real_folder
-from ...variables import decides, is_variable
 from ..agent import Agent, AgentSession, Block, Feature, SessionInfo, SessionPage, Way
 from ..wire import MOST_SHORT, read
 from ..workplace import OfferedServer, Surroundings, Workplace

@@ -17,7 +17,7 @@ from ...conversation.failures import ChatError
 from ...conversation.forms import FieldKind, Form, FormChoice, FormField, Value, Values, is_finite
 from ...conversation.snapshot import PermissionOption
 from ...json_text import as_list, as_object
-from ...web import host_of
+from ...visible import host_of
 from ..wire import as_id, objects, texts
 
 ACCEPT, DECLINE = "accept", "decline"

@@ -21,8 +21,8 @@ from typing import Any
 
 import psutil
 
-from ...platforms import jobs, programs
-from ...platforms.processes import kill_group
+from ...platforms import programs
+from ...platforms.programs import kill_group
 from .. import children
 from ..children import begun
 from .errors import AgentStartError, EndedError, NoProgramError
@@ -253,7 +253,7 @@ class Child:
 
     def close(self) -> None:
         """Let go of the pipes, and of what it has left behind."""
-        jobs.release(self.pid)
+        programs.release_job(self.pid)
         self.output.close()
         self.errors.close()
         self.close_input()
@@ -365,7 +365,7 @@ def _abandon(process: Popen[bytes]) -> None:
     """End a process that nobody wants any more. Blocks for a moment."""
     with contextlib.suppress(OSError):
         process.kill()
-    jobs.end(process.pid)
+    programs.end_job(process.pid)
     _close_pipes(process)
     process.wait()
 
@@ -660,7 +660,7 @@ def end_group(pid: int, started: float | None, limit: float) -> None:
     """End a process that has a group of its own, and what is in that, even if the process has ended. Blocks."""
     # As long as something is in the group, no other process gets its number.
     if children.is_reused(pid, started):
-        jobs.end(pid)  # what is in there belongs to the process that had the number before
+        programs.end_job(pid)  # what is in there belongs to the process that had the number before
         return
     children.end_tree(pid, started, limit)
     # What its children have left behind is in its group.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from ...web import host_of
+from ...visible import host_of
 from .plain import GAP
 from .render import Code, Link, TranscriptMarks, columns
 

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ... import json_text
 from ...clis.families import FAMILIES, Door
-from ...ids import WindowId
+from ...editor import WindowId
 from ...libraries.sdk import Server, StreamableHTTPSessionManager
 from ...protocol import ContextUpdate, Notification, outcome
 from .. import sessions as sessions_module

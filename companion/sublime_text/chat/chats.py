@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import sublime
 
 from ...chats.prompt import Draft, Excerpt
-from ...ids import WindowId
+from ...editor import WindowId
 from ...status.facts import ShownChat
 from ..bridge import OffThread, UiBridge, asked, expect, posted
 from ..messenger import Messenger
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...agents import AgentCommand
     from ...changes.change_screen import Listing
     from ...chats.transcript.render import Render
-    from ...ids import ChatId
+    from ...editor import ChatId
 
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""

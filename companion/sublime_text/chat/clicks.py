@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...chats.transcript.plain import flat
-from ...visible import ShownText
-from ...visits import is_elsewhere
-from ...web import browse, host_of
+from ...platforms.files import is_elsewhere
+from ...platforms.programs import browse
+from ...visible import ShownText, host_of
 from ..bridge import OffThread
 from ..buffers import edit
 from ..panels import Page, say, to_clipboard
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ...chats.transcript.render import Link
     from ...conversation.forms import Value, Values
     from ...conversation.snapshot import Permission
-    from ...ids import ChatId
+    from ...editor import ChatId
     from .html import LinkItem
     from .view import ChatView
 

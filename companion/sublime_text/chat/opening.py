@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import sublime
 
-from ...agents import DAEMON_AGENT
+from ...agents import DAEMON_AGENT, named_variables
 from ...backends.daemon.address import resolve, starts_own
 from ...backends.daemon.errors import DaemonError
 from ...chats.transcript.plain import flat, spelled
 from ...platforms.paths import path_key
 from ...settings import FILE
-from ...variables import named_variables
 from ...visible import at_most, shown_line
 from .. import package
 from ..own_views import VIEWS
@@ -28,8 +27,7 @@ from ..panels import PanelItem, choose, say, to_clipboard
 from ..windows import is_folder_of
 
 if TYPE_CHECKING:
-    from ...agents import AgentCommand
-    from ...mcp_servers import McpServer
+    from ...agents import AgentCommand, McpServer
     from ...settings import DaemonSettings
     from ..adapter import Adapter
     from .view import ChatView

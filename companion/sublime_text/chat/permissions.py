@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...chats.transcript.plain import flat
-from ...web import browse
+from ...platforms.programs import browse
 from ..panels import PanelItem, choose, say
 from ..windows import is_visible
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ...backends.agent import FoundSession, SessionInfo, SessionPage
     from ...chats.chats import ChatOptions, Chats
     from ...conversation.snapshot import Choice, SessionOption, Status
-    from ...ids import ChatId
+    from ...editor import ChatId
     from ..adapter import Adapter
     from .view import ChatView
 

@@ -18,8 +18,7 @@ import sublime
 from ...chats.prompt import Draft, Excerpt, Instead, Returned, mentions, path_of, translated
 from ...exclusion import Sharing
 from ...platforms import programs
-from ...platforms.files import make_private_folders
-from ...visits import why_unopened
+from ...platforms.files import make_private_folders, why_unopened
 from ..own_views import VIEWS
 from ..panels import NO_ANSWER, say
 from ..windows import is_excluded

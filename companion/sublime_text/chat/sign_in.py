@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...chats.transcript.plain import flat, spelled
+from ...platforms.programs import browse
 from ...visible import at_most, shown_line
-from ...web import browse
 from .. import package
 from ..package_control import is_installed
 from ..panels import Page, PanelItem, choose, say, to_clipboard

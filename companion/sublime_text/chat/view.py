@@ -11,7 +11,7 @@ import sublime
 from ...agents import DAEMON_AGENT
 from ...chats.prompt import Draft, Excerpt, Returned
 from ...conversation.snapshot import Status
-from ...ids import ChatId, ViewId
+from ...editor import ChatId, ViewId
 from ...status.facts import ShownChat
 from ..own_views import VIEWS
 from ..windows import is_visible

@@ -14,7 +14,7 @@ import sublime_plugin
 from ...chats.prompt import undone_text
 from ...clis.shell import below
 from ...comments import Comment, markdown, message, named
-from ...ids import WindowId
+from ...editor import WindowId
 from ...review.changes import counted
 from ...visible import ShownText
 from .. import package

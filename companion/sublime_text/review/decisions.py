@@ -16,7 +16,7 @@ import sublime
 
 from ...changes.rows import ChangeRow
 from ...changes.state import Chosen, Lines
-from ...ids import WindowId
+from ...editor import WindowId
 from ...review.document import NOTHING, Body, FileKey, ListedFile
 from ..bridge import AskLater
 from ..panels import say

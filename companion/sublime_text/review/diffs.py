@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import sublime
 
 from ...chats.transcript.plain import flat
-from ...ids import WindowId
-from ...visits import Visit
+from ...editor import Visit, WindowId
 from ..bridge import UiBridge, asked, posted
 from ..buffers import text_of
 from ..follow import Following
@@ -28,7 +27,7 @@ from .leftovers import InheritedViews, abandon, clear, keep_unwritten
 from .navigation import make_edits
 
 if TYPE_CHECKING:
-    from ...ids import ReviewId
+    from ...editor import ReviewId
     from ...review.changes import TextEdit
     from ...review.marks import Marks
     from ...review.review import Review

@@ -12,7 +12,7 @@ import sublime
 
 from ...changes.change_screen import FileTurn
 from ...changes.rows import ChangeRow
-from ...ids import WindowId
+from ...editor import WindowId
 from ...review.changes import Count, changes, lines_of
 from ...review.document import NOTHING, Block, Body, DoneLine, FileKey, ListedFile, ReviewTurn, body_of
 from ...review.targets import revert_fingerprint

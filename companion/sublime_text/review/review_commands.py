@@ -11,7 +11,7 @@ import sublime
 import sublime_plugin
 
 from ...chats.transcript.plain import flat
-from ...ids import WindowId
+from ...editor import WindowId
 from ...review.changes import counted
 from ...review.document import Block, ReviewTurn
 from .. import package

@@ -14,7 +14,7 @@ from ...changes.change_screen import SHORT, SinceListing, SincePoint
 from ...changes.rows import ChangeRow
 from ...changes.state import Chosen
 from ...chats.transcript.plain import flat
-from ...ids import WindowId
+from ...editor import WindowId
 from ...review.changes import counted
 from ...review.document import DoneLine, FileKey, ListedFile, ReviewTurn
 from ..bridge import AskLater, unsaid

@@ -17,13 +17,12 @@ import sublime
 
 from ...changes.change_screen import FileChanges, Listing
 from ...changes.rows import ChangeRow
+from ...editor import Visit, WindowId
 from ...exclusion import shortened
-from ...ids import WindowId
 from ...review.changes import counted
 from ...review.compare import Change
 from ...review.document import NOTHING as NO_BODY
 from ...review.document import Body
-from ...visits import Visit
 from ..bridge import AskLater, OffThread, UiBridge, posted, unsaid
 from ..buffers import text_of
 from ..follow import Following

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ...editor import WindowStatus
-from ...ids import WindowId
+from ...editor import WindowId
 from ...review.changes import counted
+from ...status.facts import WindowStatus
 from ..bridge import posted
 from ..keys import KEYS
 from ..notices import parts_in_one_line

@@ -19,10 +19,9 @@ import sublime_plugin
 
 from ... import __version__
 from ...clis.families import FAMILIES
-from ...ids import WindowId
+from ...editor import WindowId
 from ...status.facts import Facts, ShownWindow, TerminalVariables
-from ...status.findings import Finding, Kind, findings
-from ...status.report import report, without_secrets
+from ...status.findings import Finding, Kind, findings, report, without_secrets
 from ...visible import ShownText
 from .. import package
 from ..bridge import expect

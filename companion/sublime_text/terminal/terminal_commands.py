@@ -17,7 +17,7 @@ from ...clis import starting
 from ...clis.elsewhere import ONLY_HERE, PLACES, STARTS, Elsewhere, Instruction, Place, steps
 from ...clis.families import FAMILIES, CliFamily
 from ...clis.shell import Command, Lines, Shell, environment_commands, mention
-from ...ids import WindowId
+from ...editor import WindowId
 from ...settings import PROJECT_KEY
 from ...visible import ShownText, visible_name
 from .. import package

@@ -9,7 +9,7 @@ from companion.changes.change_screen import SinceListing, SincePoint
 from companion.changes.rows import ChangeRow
 from companion.changes.since import SinceReviews
 from companion.changes.state import Chosen
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.review.document import Body
 
 from .work import WINDOW, Work

@@ -16,7 +16,7 @@ from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder
 from companion.changes.state import RoundState
 from companion.changes.told import TOLD
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.settings import Settings
 
 from .folders import committed, tree

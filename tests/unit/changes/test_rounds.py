@@ -15,7 +15,7 @@ from companion.changes.change_screen import SavedText
 from companion.changes.decisions import Preview
 from companion.changes.folder import Folder
 from companion.changes.journal import Intent
-from companion.ids import WindowId
+from companion.editor import WindowId
 
 from .folders import committed, tree
 from .work import AGENT, CHAT, LINES, WINDOW, Work

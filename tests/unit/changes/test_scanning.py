@@ -18,7 +18,7 @@ from companion.changes.folder import Folder
 from companion.changes.round import Round
 from companion.changes.saves import Saves
 from companion.changes.starting import RoundStarts
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.snapshots.git import GitCrashedError, GitError, GitStoppedError
 from companion.snapshots.objects import StoreObjects
 from companion.snapshots.store import Store

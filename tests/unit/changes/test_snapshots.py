@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from companion.changes.places import ignore_files
-from companion.platforms import open_folders, programs
+from companion.platforms import programs
 from companion.snapshots.git import Git, GitMissingError, GitStoppedError, program
 from companion.snapshots.merging import merge
 from companion.snapshots.store import DamagedError
@@ -355,7 +355,7 @@ def test_git_is_never_taken_from_a_folder_of_a_window_or_a_relative_one(
     there = os.path.dirname(shutil.which("git") or "")
     linked = tmp_path / "linked"
     os.symlink(own, linked)
-    monkeypatch.setattr(open_folders, "OPEN_FOLDERS", known := open_folders.OpenFolders())
+    monkeypatch.setattr(programs, "OPEN_FOLDERS", known := programs.OpenFolders())
     monkeypatch.setattr(programs, "OPEN_FOLDERS", known)
     known.set(1, [str(tmp_path / "project")])
     monkeypatch.setenv("PATH", os.pathsep.join([str(own), "bin", ".", "", str(linked), there]))

@@ -11,7 +11,7 @@ import pytest
 from companion.changes.journal import Intent, Journal
 from companion.changes.rows import ChangeRow
 from companion.changes.state import Operation, RoundState
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.review.disk import Encodings
 from companion.snapshots.files import WriteRefusedError
 

@@ -26,7 +26,7 @@ from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder
 from companion.changes.recent import CLOCK
 from companion.changes.rows import ChangeRow
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.platforms.files import FolderEntry
 from companion.snapshots import files
 

@@ -9,7 +9,7 @@ import pytest
 
 from companion.changes import starting
 from companion.changes.state import GOES
-from companion.ids import ChatId, ViewId
+from companion.editor import ChatId, ViewId
 
 from .work import CHAT, LINES, WINDOW, Work
 

@@ -13,7 +13,7 @@ from companion.changes.folder import Folder
 from companion.changes.roots import WindowChanges
 from companion.changes.rounds import Rounds
 from companion.changes.rows import ChangeRow
-from companion.ids import ChatId, ViewId, WindowId
+from companion.editor import ChatId, ViewId, WindowId
 from companion.settings import Settings
 
 from ..memory_editor import MemoryEditor

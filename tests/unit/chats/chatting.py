@@ -15,8 +15,8 @@ from companion.chats.chats import Chats
 from companion.chats.transcript.render import Render
 from companion.chats.watch import TurnReasons, WrittenTurns
 from companion.conversation.snapshot import ConnectionStatus
+from companion.editor import ChatId, ViewId, WindowId
 from companion.exclusion import Sharing
-from companion.ids import ChatId, ViewId, WindowId
 from companion.provenance.calls import ReportedTurn
 from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings

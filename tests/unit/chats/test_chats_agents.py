@@ -20,7 +20,7 @@ from companion.backends.acp.files import Files
 from companion.chats.history import RewindTarget
 from companion.chats.prompt import Draft
 from companion.conversation.conversation import UNTOLD
-from companion.ids import WindowId
+from companion.editor import WindowId
 from tests.agent_talk import LIMIT, scripted, until
 
 from .agent_room import EDIT, Room, chatting

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from companion.conversation.snapshot import Locality
-from companion.ids import ReviewId
+from companion.editor import ReviewId
 from companion.review import reviews as review_module
 from companion.review import texts
 from companion.review.targets import Target

@@ -27,7 +27,7 @@ from companion.chats.prompt import Draft, Excerpt
 from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ChatNotice, Message, Tool
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.review.handed_over import Unclaimed
 from tests.agent_talk import scripted, until
 

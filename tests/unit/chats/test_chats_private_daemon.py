@@ -12,7 +12,7 @@ import pytest
 
 from companion.backends.daemon import private
 from companion.chats.prompt import Draft, Excerpt
-from companion.ids import WindowId
+from companion.editor import WindowId
 
 from ..fake_daemon import until
 from .chatting import CHAT, WINDOW, Room, attached, real

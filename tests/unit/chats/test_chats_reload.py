@@ -11,8 +11,8 @@ import pytest
 
 from companion import handover
 from companion.backends.daemon import private
+from companion.editor import ChatId, ViewId, WindowId
 from companion.handover import Inheritance
-from companion.ids import ChatId, ViewId, WindowId
 from companion.server.endpoint import listen
 from companion.settings import DaemonSettings, Settings
 

@@ -13,7 +13,7 @@ from companion.backends.daemon import transport
 from companion.chats import chat as chat_module
 from companion.chats import outbox
 from companion.chats.prompt import Draft, Excerpt
-from companion.ids import ChatId, ViewId, WindowId
+from companion.editor import ChatId, ViewId, WindowId
 
 from ..fake_daemon import FEATURES, Request, Stream, until
 from .chatting import CHAT, WINDOW, Room, live, prompts, real, stat

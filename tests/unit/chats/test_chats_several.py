@@ -17,7 +17,7 @@ import pytest
 from companion.agents import AgentCommand
 from companion.backends.daemon import private
 from companion.chats.prompt import Draft
-from companion.ids import ChatId, ViewId, WindowId
+from companion.editor import ChatId, ViewId, WindowId
 from companion.settings import DaemonSettings
 from tests.agent_talk import scripted
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from companion.agents import McpServer
 from companion.chats.chats import Chats
 from companion.chats.transcript.wording import header
 from companion.conversation.snapshot import Locality
+from companion.editor import WindowId
 from companion.exclusion import Sharing
-from companion.ids import WindowId
-from companion.mcp_servers import McpServer
 from companion.settings import DaemonSettings
 from tests.agent_talk import run
 

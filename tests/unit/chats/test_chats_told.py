@@ -11,8 +11,8 @@ from companion.agents import AgentCommand
 from companion.backends.acp.errors import RequestError
 from companion.backends.acp.files import Files
 from companion.chats.prompt import ChatFolder, Draft, Excerpt
+from companion.editor import WindowId
 from companion.exclusion import Sharing
-from companion.ids import WindowId
 from companion.settings import Settings
 from tests.agent_talk import MemoryFiles, client_of, run
 

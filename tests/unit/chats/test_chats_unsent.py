@@ -9,7 +9,7 @@ import pytest
 from companion.chats.chat import ON_ITS_WAY
 from companion.chats.chats import CUT_OFF
 from companion.chats.prompt import Draft, Excerpt, Returned
-from companion.ids import WindowId
+from companion.editor import WindowId
 
 from ..fake_daemon import until
 from .chatting import CHAT, WINDOW, Room, prompts, stat

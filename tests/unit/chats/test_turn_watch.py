@@ -9,7 +9,7 @@ from typing import Any
 from companion.chats.watch import TurnWatch
 from companion.conversation.conversation import START
 from companion.conversation.snapshot import ConnectionStatus, Diff, Location, Message, Snapshot, Status, Tool, Turn
-from companion.ids import ChatId, WindowId
+from companion.editor import ChatId, WindowId
 
 from .chatting import CHAT, WINDOW
 

@@ -10,7 +10,8 @@ import pytest
 from companion.chats import watch as watches
 from companion.chats.watch import VisitWatch
 from companion.conversation.snapshot import Diff, Location, Message, Permission, Snapshot, Status, Tool, Turn
-from companion.visits import MOST, RecentFiles, Visit, is_elsewhere
+from companion.editor import MOST_VISITS, RecentFiles, Visit
+from companion.platforms.files import is_elsewhere
 
 from ..memory_editor import MemoryEditor
 from .chatting import CHAT, WINDOW
@@ -60,11 +61,11 @@ def test_what_is_no_place_in_a_file_and_what_ran_before_is_not_told():
 
 def test_each_file_is_listed_once_the_latest_first_and_not_for_ever():
     recent = RecentFiles()
-    recent.add(Visit(f"/p/{number}", None, "Codex", "read") for number in range(MOST + 2))
+    recent.add(Visit(f"/p/{number}", None, "Codex", "read") for number in range(MOST_VISITS + 2))
     recent.add([Visit("/p/5", 7, "Codex", "edit")])
-    assert len(recent) == MOST
+    assert len(recent) == MOST_VISITS
     found = list(recent)
-    assert (found[0].path, found[0].line, found[1].path, found[-1].path) == ("/p/5", 7, f"/p/{MOST + 1}", "/p/2")
+    assert (found[0].path, found[0].line, found[1].path, found[-1].path) == ("/p/5", 7, f"/p/{MOST_VISITS + 1}", "/p/2")
 
 
 @pytest.mark.parametrize("path", ["//evil.example/a.py", "/etc/passwd", "/p/../etc/passwd", "/project/x.py"])

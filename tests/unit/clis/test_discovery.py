@@ -19,7 +19,7 @@ from companion.clis import processes
 from companion.clis.discovery import IDE_INFO, EnvironmentVariables, clear_leftovers, write_file
 from companion.clis.families import FAMILIES, qwen_home, temporary_folder
 from companion.clis.processes import wrote
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server.endpoint import Endpoint
 from companion.server.window_screen import ServedWindow
 

@@ -22,7 +22,7 @@ from companion.clis.families import (
     keeps_edits,
     temporary_folder,
 )
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server import endpoint as endpoint_module
 from companion.server.endpoint import Endpoint
 from companion.server.window_screen import ServedWindow

@@ -17,7 +17,7 @@ import pytest
 
 from companion.clis.families import GEMINI_CLI, QWEN_CODE
 from companion.clis.processes import cli_in_front
-from companion.platforms.processes import terminal_readers
+from companion.platforms.programs import terminal_readers
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no foreground groups")
 CLI = "(exec -a qwen sleep 600)"

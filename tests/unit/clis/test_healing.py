@@ -16,7 +16,7 @@ import pytest
 
 from companion.clis.discovery import IDE_INFO
 from companion.companion import TICK
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server import window as window_module
 
 from ..conftest import Running, until

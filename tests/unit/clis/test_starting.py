@@ -14,7 +14,7 @@ import pytest
 from companion.clis import mcp_configuration
 from companion.clis.families import CLAUDE_CODE, GEMINI_CLI, QWEN_CODE
 from companion.clis.starting import Start, look
-from companion.platforms.open_folders import OPEN_FOLDERS
+from companion.platforms.programs import OPEN_FOLDERS
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="its programs are scripts for a shell")
 

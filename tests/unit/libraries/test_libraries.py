@@ -11,11 +11,9 @@ from types import ModuleType
 
 import pytest
 
-from companion.libraries import failures, guard
+from companion.libraries import guard
 from companion.libraries.bounds import BOUNDS, PAIR
-from companion.libraries.failures import trouble
-from companion.libraries.guard import COPY, LibraryError, Trouble, look, remember
-from companion.libraries.installed import forget, installed
+from companion.libraries.guard import COPY, LibraryError, Trouble, installed, look, remember, trouble_of, uninstall
 from companion.server import endpoint
 
 REPAIR = "run “Qwen: Repair Libraries”."
@@ -104,13 +102,13 @@ def test_a_version_that_nobody_has_tried_is_named_if_the_start_fails(
     monkeypatch.setattr(sys, "path", [str(folder.path)])
     folder.install("anyio", "99.1")
     for error in (ImportError("no", name="stub_anyio.abc"), OSError("of nobody")):
-        found = trouble(error)
+        found = trouble_of(error)
         assert (found.kind, found.libraries, found.stops) == ("newer", ("anyio",), True)
         assert found.sentence() == (
             "QwenCompanion does not run with anyio 99.1, which is newer than it knows; "
             "update QwenCompanion, or report it if there is no update."
         )
-    assert trouble(ImportError("no", name="stub_h11")).libraries == ("h11",)
+    assert trouble_of(ImportError("no", name="stub_h11")).libraries == ("h11",)
 
 
 @pytest.mark.parametrize("version", ["2.3", "2.3.0.post1", "2.3.0.0", "2.10.0"])
@@ -242,14 +240,16 @@ def test_what_stops_the_companion_is_raised_and_what_does_not_is_told(
     folder.install("h11", "0.1")
     with pytest.raises(LibraryError, match="h11") as raised:
         guard.check()
-    assert trouble(raised.value) is raised.value.trouble
+    assert trouble_of(raised.value) is raised.value.trouble
 
 
 def test_the_library_of_a_module_that_can_not_be_imported_is_the_one_to_repair() -> None:
-    found = trouble(ImportError("no", name="typing_extensions"))
+    found = trouble_of(ImportError("no", name="typing_extensions"))
     assert found.libraries == ("typing-extensions",)
     assert found.sentence() == f"The library “typing_extensions” is broken; {REPAIR}"
-    assert trouble(ImportError("no", name="no_such.module")).sentence() == f"The library “no_such” is missing; {REPAIR}"
+    assert (
+        trouble_of(ImportError("no", name="no_such.module")).sentence() == f"The library “no_such” is missing; {REPAIR}"
+    )
 
 
 def test_a_sentence_takes_another_remedy() -> None:
@@ -259,7 +259,7 @@ def test_a_sentence_takes_another_remedy() -> None:
 def test_what_package_control_is_to_install_anew_is_forgotten(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(folder.path)])
     shutil.copytree(next(folder.path.glob("uvicorn-*")), folder.path / "uvicorn-0.1.dist-info")
-    assert forget(["h11", "uvicorn", "nothing"]) == ([], [])
+    assert uninstall(["h11", "uvicorn", "nothing"]) == ([], [])
     assert set(BOUNDS) - installed(BOUNDS).keys() == {"h11", "uvicorn"}
     assert (folder.path / "stub_h11").is_dir()
 
@@ -283,8 +283,8 @@ def test_a_file_that_can_not_be_replaced_is_in_use(folder: Folder, monkeypatch: 
             raise PermissionError(13, "used by another process")
         return plain(file, mode, *args, **more)  # type: ignore[call-overload]
 
-    monkeypatch.setattr("companion.libraries.installed.open", refuse, raising=False)
-    assert forget(["psutil", "h11"]) == (["psutil"], [])
+    monkeypatch.setattr("companion.libraries.guard.open", refuse, raising=False)
+    assert uninstall(["psutil", "h11"]) == (["psutil"], [])
 
 
 def test_what_can_not_be_forgotten_is_told(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,14 +294,14 @@ def test_what_can_not_be_forgotten_is_told(folder: Folder, monkeypatch: pytest.M
         raise PermissionError(13, "no", path)
 
     monkeypatch.setattr(shutil, "rmtree", refuse)
-    assert forget(["h11"]) == ([], ["h11"])
+    assert uninstall(["h11"]) == ([], ["h11"])
 
 
 def test_only_the_library_that_made_the_start_fail_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another package may have imported the others meanwhile, and would get them a second time."""
     for name in ("h11", "h11._events", "starlette", "companion.made_up", f"{COPY}.made_up"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    failures.forget(
+    guard.forget(
         {"h11", "h11._events", "starlette", "companion.made_up", f"{COPY}.made_up"}, ImportError("no", name="h11")
     )
     assert not {"h11", "h11._events", "companion.made_up", f"{COPY}.made_up"} & sys.modules.keys()
@@ -313,7 +313,7 @@ def test_the_guard_needs_the_standard_library_alone_and_little_of_it(root: Path)
     program = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from companion.libraries import failures, guard
+from companion.libraries import guard
 heavy = {"asyncio", "email", "importlib.metadata", "json", "zipfile"} & sys.modules.keys()
 assert not heavy, heavy
 """
@@ -328,5 +328,5 @@ def test_a_port_that_can_not_be_opened_is_no_matter_of_the_libraries(monkeypatch
     monkeypatch.setattr("socket.socket.bind", refuse)
     with pytest.raises(PermissionError) as caught:
         endpoint.listen()
-    assert failures.is_of_machine(caught.value)
-    assert not failures.is_of_machine(PermissionError(errno.EACCES, "Permission denied"))
+    assert guard.is_of_machine(caught.value)
+    assert not guard.is_of_machine(PermissionError(errno.EACCES, "Permission denied"))

@@ -158,7 +158,7 @@ def test_every_kind_of_import_in_a_module_of_the_copy_means_the_copy(root: Path,
         import sys
         sys.path.insert(0, sys.argv[1])
         import companion.libraries.sdk as sdk
-        from companion.libraries import failures
+        from companion.libraries import guard
         load, copy = sdk._load, "_qwen_companion_mcp"
         assert load(f"{copy}.server.all").late() == 2
         assert not [name for name in sys.modules if name.partition(".")[0] == "mcp"]
@@ -167,7 +167,7 @@ def test_every_kind_of_import_in_a_module_of_the_copy_means_the_copy(root: Path,
                 try:
                     load(f"{copy}.server.{name}")
                 except kind as error:
-                    assert failures.culprit(error) == "mcp", failures.culprit(error)
+                    assert guard.culprit(error) == "mcp", guard.culprit(error)
                 else:
                     raise AssertionError(name)
             assert f"{copy}.server.{name}" not in sys.modules
@@ -215,10 +215,10 @@ def test_what_another_package_has_loaded_under_that_name_is_not_taken(
         import sys, types
         {neighbour}
         theirs = sys.modules["mcp"]
-        from companion.libraries import failures, sdk
+        from companion.libraries import guard, sdk
         assert sdk.Server.__module__.startswith("_qwen_companion_mcp.")
         assert sys.modules["mcp"] is theirs
-        place = failures.places(RuntimeError())["mcp"]
+        place = guard.places(RuntimeError())["mcp"]
         assert place and place[0] != sys.argv[1] + "/mcp", place
         """,
         tmp_path,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from companion.backends import children
-from companion.platforms import jobs, programs
+from companion.platforms import programs
 
 from ..conftest import until
 
@@ -153,7 +153,7 @@ def test_with_a_process_ends_what_it_has_left_behind(kernel: Kernel, started: tu
     process.kill()
     process.wait()
     assert runs(child)
-    jobs.end(process.pid)
+    programs.end_job(process.pid)
     until(lambda: not runs(child))
     assert kernel.limits == {}
 
@@ -179,29 +179,29 @@ def test_what_a_command_has_left_behind_runs_on_when_it_is_released(
     process, child = started
     process.kill()
     process.wait()
-    jobs.release(process.pid)
+    programs.release_job(process.pid)
     assert kernel.limits == {}
     assert runs(child)
 
 
 def test_a_number_that_a_later_process_has_got_is_that_ones(kernel: Kernel):
-    jobs.bind(1 << 22, 1 << 22)
-    jobs.bind(1 << 22, 1 << 22)
+    programs.bind_to_job(1 << 22, 1 << 22)
+    programs.bind_to_job(1 << 22, 1 << 22)
     assert list(kernel.limits) == [FIRST_HANDLE + 1]
-    jobs.release(1 << 22)
+    programs.release_job(1 << 22)
     assert kernel.limits == {}
 
 
 def test_without_a_job_a_process_runs_all_the_same(kernel: Kernel):
     """An editor may itself be in a job that takes no others."""
     kernel.is_refusing = True
-    jobs.bind(1 << 22, 1 << 22)
+    programs.bind_to_job(1 << 22, 1 << 22)
     assert kernel.limits == {}
-    jobs.end(1 << 22)
-    jobs.release(1 << 22)
+    programs.end_job(1 << 22)
+    programs.release_job(1 << 22)
 
 
 def test_on_other_systems_nothing_is_done():
-    jobs.bind(1, 1)
-    jobs.end(1)
-    jobs.release(1)
+    programs.bind_to_job(1, 1)
+    programs.end_job(1)
+    programs.release_job(1)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from companion.platforms import open_folders, paths, programs
-from companion.platforms.open_folders import OPEN_FOLDERS
+from companion.platforms import paths, programs
+from companion.platforms.programs import OPEN_FOLDERS
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the programs are shell scripts, with paths of POSIX")
 
@@ -152,7 +152,7 @@ def test_other_spellings_of_a_folder_are_the_same_folder(tmp_path: Path, project
 @posix
 def test_a_folder_is_known_by_its_place_on_the_disk_too(tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch):
     """Another name of it, as a mount or a short name of Windows is, has the same numbers."""
-    monkeypatch.setattr(open_folders, "_is_below", lambda *_: False)
+    monkeypatch.setattr(programs, "_is_below", lambda *_: False)
     assert programs.find("qwen", {"PATH": f"{project}/.venv/bin"}) is None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from companion.platforms import programs
-from companion.platforms.open_folders import OPEN_FOLDERS
+from companion.platforms.programs import OPEN_FOLDERS
 
 SHEBANGS = {
     "plain": "#!/usr/bin/env node",

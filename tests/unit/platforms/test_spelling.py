@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.platforms.paths import own_spelling
 from companion.server.endpoint import Endpoint
 from companion.server.window_screen import ServedWindow

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from companion.editor import ReviewId, WindowId
 from companion.exclusion import Sharing
-from companion.ids import ReviewId, WindowId
 from companion.provenance.proposals import CliProposal
 from companion.provenance.transcripts import Kind, Reader, Transcripts
 from companion.provenance.why import Provenance, Reason

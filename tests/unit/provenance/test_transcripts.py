@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from companion.editor import WindowId
 from companion.exclusion import Sharing
-from companion.ids import WindowId
 from companion.provenance import transcripts, why
 from companion.provenance.transcripts import CliTranscript
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from companion.agents import AgentCommand
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.registry.plans import InstallPlan, system
 from companion.registry.registry import AgentListing, AgentRegistry
 

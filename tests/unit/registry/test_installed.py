@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.platforms import files
 from companion.registry import plans as module
 from companion.registry.entries import InstallError

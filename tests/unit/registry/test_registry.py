@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.platforms import programs
 from companion.registry import registry as module
 from companion.registry.entries import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from companion.ids import ReviewId, WindowId
+from companion.editor import ReviewId, WindowId
 from companion.review import targets as targets_module
 from companion.review.compare import Change
 from companion.review.targets import Target

@@ -13,7 +13,7 @@ import pytest
 
 from companion.changes.rounds import Rounds
 from companion.companion import Companion
-from companion.ids import ReviewId
+from companion.editor import ReviewId
 from companion.review import writes
 from companion.review.source_text import SourceText
 

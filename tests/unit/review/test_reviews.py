@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.protocol import ContextUpdate, DiffAccepted, Notification
 from companion.review import reviews as review_module
 from companion.review import texts, writes

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from companion.ids import ReviewId, WindowId
+from companion.editor import ReviewId, WindowId
 from companion.protocol import Notification
 from companion.review.disk import DiskFile
 from companion.review.review import Review

@@ -18,7 +18,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server import context, tools
 from companion.server.window_screen import Selected, Selection, SymbolPlace, SymbolPlaces, SymbolQuestion, Tab
 from companion.settings import AGENT_TOOLS, Settings

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from companion.companion import Companion
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server.http import access, connections
 
 from ..conftest import Running, until

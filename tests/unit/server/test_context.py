@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from companion.editor import ViewId
 from companion.exclusion import Sharing
-from companion.ids import ViewId
 from companion.protocol import ContextUpdate, IdeContext
 from companion.server.context import (
     CANDIDATES,

@@ -10,7 +10,7 @@ import pytest
 
 from companion.clis.elsewhere import PathMaps
 from companion.clis.families import CLAUDE_CODE
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server.doors import claude as claude_module
 from companion.server.window_screen import ElsewhereState
 from companion.settings import Settings

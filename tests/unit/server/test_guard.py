@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from companion.clis.families import QWEN_CODE
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server import endpoint as endpoint_module
 from companion.server.http import app
 

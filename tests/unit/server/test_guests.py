@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from companion.backends.workplace import OfferedServer
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server import tools
 from companion.settings import AGENT_TOOLS, DaemonSettings, Settings
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from companion.executor import Executor
-from companion.ids import WindowId
+from companion.background import Executor
+from companion.editor import WindowId
 from companion.server import context
 from companion.server.window_screen import SymbolPlace, SymbolPlaces, Tab
 from companion.settings import Settings

@@ -14,7 +14,7 @@ from typing import Any, Self
 import pytest
 
 from companion.clis.families import QWEN_CODE
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server import sessions
 from companion.settings import Settings
 

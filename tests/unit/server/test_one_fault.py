@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from companion import companion as companion_module
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server import context
 from companion.server.window import WindowServer
 from companion.server.window_screen import ContextRequest, Selection, WindowState

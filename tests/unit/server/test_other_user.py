@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server.endpoint import Endpoint
 from companion.server.window_screen import ServedWindow
 

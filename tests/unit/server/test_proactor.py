@@ -17,7 +17,7 @@ import pytest
 
 from companion import companion as companion_module
 from companion import handover
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server.endpoint import listen
 from companion.server.http import connections
 

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server import sessions
 from companion.server.http import app
 from companion.server.tools import Tools

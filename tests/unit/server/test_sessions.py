@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from companion.ids import ViewId, WindowId
+from companion.editor import ViewId, WindowId
 from companion.protocol import DiffOutcomeParams, DiffRejected, Notification
 from companion.server import context, sessions
 from companion.server.context import CANDIDATES

@@ -12,12 +12,11 @@ import pytest
 
 from companion import companion as companion_module
 from companion.clis import discovery
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server import endpoint as endpoint_module
 from companion.status import survey
 from companion.status.facts import DiscoveryFile, PublishedFolder, Served
-from companion.status.findings import findings
-from companion.status.report import report
+from companion.status.findings import findings, report
 
 from ..conftest import Running, until
 from ..memory_editor import MemoryEditor

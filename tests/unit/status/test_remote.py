@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.status import survey
 from companion.status.facts import Facts, PublishedFolder, Remote, Served, ShownWindow
 from companion.status.findings import findings

@@ -10,7 +10,7 @@ import pytest
 from companion.clis.families import CLAUDE_CODE, COPILOT_CLI, GEMINI_CLI, OPENCODE, QWEN_CODE, CliFamily
 from companion.clis.processes import RunningCli
 from companion.clis.starting import UNKNOWN
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.provenance.transcripts import StrangeTranscript
 from companion.status.facts import (
     Cli,
@@ -25,8 +25,7 @@ from companion.status.facts import (
     Stop,
     TerminalVariables,
 )
-from companion.status.findings import Finding, approval_mode, findings, verdicts
-from companion.status.report import report, without_secrets
+from companion.status.findings import Finding, approval_mode, findings, report, verdicts, without_secrets
 
 PORT = 41535
 START = 1_700_000_000.0

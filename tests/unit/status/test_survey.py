@@ -29,16 +29,15 @@ from companion.clis.families import (
 from companion.clis.processes import RunningCli, running_clis, started_as
 from companion.clis.shell import Command, has_cli
 from companion.clis.starting import UNKNOWN, settings_folder
-from companion.editor import WindowStatus
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.settings import Settings
 from companion.status import survey
 from companion.status.facts import (
     Facts,
     Rival,
+    WindowStatus,
 )
-from companion.status.findings import approval_mode, findings
-from companion.status.report import report
+from companion.status.findings import approval_mode, findings, report
 
 from ..conftest import Running, until
 from ..memory_editor import MemoryEditor

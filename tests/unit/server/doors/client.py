@@ -12,7 +12,7 @@ from typing import Any, Self
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, CloseConnection, Ping, RejectConnection, Request, TextMessage
 
-from companion.ids import WindowId
+from companion.editor import WindowId
 
 from ...conftest import FIRST, Running, until
 from ...wire import LIMIT

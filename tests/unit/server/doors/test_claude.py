@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from companion.clis.families import CLAUDE_CODE, OPENCODE
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server import knowledge, sessions
 from companion.server.doors import claude
 from companion.server.window_screen import Selected, Selection, Tab

@@ -24,7 +24,7 @@ from companion import handover
 from companion.clis.discovery import clear_leftovers
 from companion.clis.families import COPILOT_CLI
 from companion.companion import Companion
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.platforms import local_sockets
 from companion.review import writes
 from companion.server.doors import copilot

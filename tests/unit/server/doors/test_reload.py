@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from companion import handover, thread
-from companion.libraries import failures, guard
+from companion.libraries import guard
 from companion.server.doors import claude as claude_module
 from companion.server.http.app import App
 
@@ -161,7 +161,7 @@ def test_an_open_diff_is_answered_once_libraries_that_failed_are_mended(
     until(lambda: running.thread._asleep)
     time.sleep(0.3)  # longer than GRACE
     is_broken = False
-    monkeypatch.setattr(failures, "_place", lambda _: object())
+    monkeypatch.setattr(guard, "_place", lambda _: object())
     until(lambda: running.thread._running)
     running.do(lambda companion: companion.resume_reviews())
     running.accept(path, "mine\n")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from companion.companion import Companion
-from companion.ids import WindowId
+from companion.editor import WindowId
 from companion.server.doors import claude as claude_module
 from companion.server.doors import websocket as websocket_module
 from companion.server.doors.websocket import frame, frame_size

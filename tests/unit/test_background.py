@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from companion import executor
-from companion.executor import Executor
+from companion import background
+from companion.background import Executor
 
 from .conftest import until
 
@@ -20,7 +20,7 @@ async def in_thread() -> str:
 
 def test_calls_that_hang_hold_up_no_other_call_and_not_the_end(monkeypatch: pytest.MonkeyPatch):
     """As files on a network that is gone."""
-    monkeypatch.setattr(executor, "END", 0.1)
+    monkeypatch.setattr(background, "END", 0.1)
     go_on = threading.Event()
 
     async def main() -> str:
@@ -50,7 +50,7 @@ def test_a_thread_that_is_free_is_used_again():
 
 def test_no_more_threads_than_the_most_are_started(monkeypatch: pytest.MonkeyPatch):
     """What is beyond waits, and is done."""
-    monkeypatch.setattr(executor, "MOST", 3)
+    monkeypatch.setattr(background, "MOST", 3)
     pool = Executor()
     before = threading.active_count()
     go_on = threading.Event()
@@ -99,7 +99,7 @@ def test_nothing_is_taken_after_the_end():
 
 
 def test_a_thread_that_nobody_needs_ends(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(executor, "IDLE", 0.01)
+    monkeypatch.setattr(background, "IDLE", 0.01)
     pool = Executor()
     pool.submit(int).result(60)
     until(lambda: not pool._count)

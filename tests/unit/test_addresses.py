@@ -7,7 +7,7 @@ import pytest
 from companion.chats.transcript.markdown import Scanner
 from companion.chats.transcript.render import Link
 from companion.conversation.forms import Form
-from companion.web import host_of, is_safe
+from companion.visible import host_of, is_safe
 
 TRUE = {
     "https://a.example": "a.example",
