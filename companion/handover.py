@@ -92,7 +92,7 @@ class Inheritance:
     files: list[str] = field(default_factory=list[str])
     """The discovery files that stay."""
     reviews: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
-    """The reviews that are open, accepted and not written yet, or answered (`review.handed_over`), in their order."""
+    """The reviews that are open, accepted and not written yet, or answered (`review.to_plain`), in their order."""
 
 
 @dataclass(frozen=True)

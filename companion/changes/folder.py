@@ -15,10 +15,9 @@ from typing import ParamSpec, Protocol, TypeVar
 from ..editor import WindowId
 from ..platforms.files import reason_of
 from ..review.changes import counted
-from ..review.disk import Encodings, decoded
+from ..review.disk import Encodings, SourceText, decoded
 from ..review.document import NOTHING, Body, body_of
 from ..review.review_screen import UnsavedTextError
-from ..review.source_text import SourceText
 from ..snapshots.entries import LINK, Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
 from ..snapshots.git import Git, GitError, GitMissingError, GitStoppedError, program

@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..review.changes import changes
+from ..review.changes import changes, fingerprint
 from ..review.compare import Change
-from ..review.targets import fingerprint
 from .state import Chosen, Lines
 
 MAX_COMPARED = 5 * 1024 * 1024

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..review.disk import Encodings, decoded, encode_like
-from ..review.source_text import SourceText
+from ..review.disk import Encodings, SourceText, decoded, encode_like
 from ..snapshots import rules
 from ..snapshots.entries import FILE, Entry, TreeSnapshot
 from .change_screen import SavedText

@@ -10,10 +10,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from .changes import Count, Range, changes, count_of, fillers, lines_of, paired_lines
-from .compare import Change
-from .targets import restore_fingerprint, revert_fingerprint
-from .words import word_changes
+from .changes import (
+    Count,
+    Range,
+    changes,
+    count_of,
+    fillers,
+    lines_of,
+    paired_lines,
+    restore_fingerprint,
+    revert_fingerprint,
+)
+from .compare import Change, word_changes
 
 Points = tuple[int, int]
 Filler = tuple[int, int]

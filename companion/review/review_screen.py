@@ -61,7 +61,7 @@ class DiffViews(Protocol):
         ...
 
     def abandon_reviews(self, left: Sequence[Mapping[str, Any]]) -> None:
-        """No instance of the package goes on with these reviews, which are plain data (`handed_over.to_plain`).
+        """No instance of the package goes on with these reviews, which are plain data (`review.to_plain`).
 
         Close their views, and keep what was edited in ordinary tabs. Called on any thread, after the package was
         unloaded.

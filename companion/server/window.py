@@ -20,8 +20,7 @@ from ..protocol import (
     DiffRejected,
     Notification,
 )
-from ..review.handed_over import Unclaimed
-from ..review.review import Owner
+from ..review.review import Owner, Unclaimed
 from ..review.reviews import Reviews
 from ..settings import Settings
 from . import sessions

@@ -31,9 +31,8 @@ from .notices import NOTICES, OpenNotices
 from .own_views import VIEWS
 from .problems import EditorProblems
 from .review.diffs import Diffs
-from .review.loaded import LoadedTexts
 from .review.review_tabs import ReviewTabs
-from .review.unsaved import UnsavedTexts
+from .review.unsaved import LoadedTexts, UnsavedTexts
 from .review.written import WrittenChanges
 from .settings import SettingsFile
 from .status.bar import StatusBar

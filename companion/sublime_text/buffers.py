@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import sublime
 import sublime_plugin
 
-from ..review.words import common_head
+from ..review.compare import common_head
 
 _NUMBERS = itertools.count(1)
 Edit = tuple[int, int, str]

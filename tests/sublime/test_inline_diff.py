@@ -23,7 +23,7 @@ class TestInlineDiff(ChangesCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.set_setting("diff_layout", "inline")
-        self.set_limit("sublime_text.review.removed_lines", "LOOK", 20)
+        self.set_limit("sublime_text.review.diff_marks", "LOOK", 20)
         self.toggled = 0
         run = sublime.View.run_command
 
@@ -61,7 +61,7 @@ class TestInlineDiff(ChangesCase):
         yield from self.open_inline()
         yield lambda: len(self.shown) == 2
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
-        lines = loaded("sublime_text.review.removed_lines").gone_lines(
+        lines = loaded("sublime_text.review.diff_marks").gone_lines(
             self.proposal, diff._marks, diff.review.original, None
         )
         width, em = self.proposal.viewport_extent()[0], self.proposal.em_width()
@@ -74,14 +74,14 @@ class TestInlineDiff(ChangesCase):
     def test_the_words_that_are_gone_are_marked_in_the_phantoms(self) -> Steps:
         yield from self.open_inline()
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
-        lines = loaded("sublime_text.review.removed_lines").gone_lines(
+        lines = loaded("sublime_text.review.diff_marks").gone_lines(
             self.proposal, diff._marks, diff.review.original, None
         )
         self.assertEqual([re.findall("<span>(.*?)</span>", content) for _, content in lines], [["is"], []])
 
     def test_no_width_of_tabs_that_a_project_sets_fills_the_memory_or_hides_the_lines(self) -> Steps:
         yield from self.open_inline()
-        gone_html = loaded("sublime_text.review.removed_lines").gone_html
+        gone_html = loaded("sublime_text.review.diff_marks").gone_html
         usual = gone_html(self.proposal, "\t" * 20 + "gone")
         for width in (1_000_000, "abc", 0, -3, 4.5, None):
             self.proposal.settings().set("tab_size", width)
@@ -93,7 +93,7 @@ class TestInlineDiff(ChangesCase):
         yield from self.open_inline("first\nlast\n")
         yield lambda: len(self.shown) == 1
         diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
-        [(_, content)] = loaded("sublime_text.review.removed_lines").gone_lines(
+        [(_, content)] = loaded("sublime_text.review.diff_marks").gone_lines(
             self.proposal, diff._marks, diff.review.original, None
         )
         [pad] = [int(found) for found in re.findall(r"padding-right: (\d+)px", content)]

@@ -162,7 +162,7 @@ class TestDiffs(Checks):
 
     def test_the_lines_that_were_removed(self) -> None:
         """With marked words."""
-        html = loaded("sublime_text.review.removed_lines").gone_html(self.view, f"old {HOSTILE}", [(0, 3), (5, 9)])
+        html = loaded("sublime_text.review.diff_marks").gone_html(self.view, f"old {HOSTILE}", [(0, 3), (5, 9)])
         parsed = Parsed(html)
         self.assertIn(f"old {HOSTILE}", parsed.text.replace("\xa0", " "))
         self.assertEqual(parsed.links, [])

@@ -210,7 +210,7 @@ class TestReverting(ChangesCase):
 
     def test_a_revert_that_edits_overtake_again_and_again_is_given_up_and_that_is_said(self) -> Steps:
         """It was dropped without a word."""
-        self.set_limit("sublime_text.review.change_actions", "TRIES", 1)
+        self.set_limit("sublime_text.review.answers", "TRIES", 1)
         yield from self.open_changes()
         self.put_caret(ROWS[0])
         self.command("undo_change")

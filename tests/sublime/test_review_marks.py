@@ -59,7 +59,7 @@ class TestMarks(ChangesCase):
     def test_a_diff_that_nobody_edits_is_compared_once(self) -> Steps:
         """Filling a view is an edit to the editor only."""
         self.set_limit("sublime_text.review.diff_view", "CHUNK", 500)
-        with patch.object(loaded("review.texts"), "marks", wraps=loaded("review.texts").marks) as compared:
+        with patch.object(loaded("review.reviews"), "marks", wraps=loaded("review.reviews").marks) as compared:
             yield from self.open_changes()
             yield 300
             self.assertEqual(compared.call_count, 1)
@@ -90,7 +90,7 @@ class TestMarks(ChangesCase):
         """Its edits were those of the whole text."""
         yield from self.filling()
         adapter = loaded("sublime_text.package").adapter()
-        change = loaded("review.targets").revert_fingerprint(
+        change = loaded("review.changes").revert_fingerprint(
             loaded("review.changes").changes(FILE, PROPOSAL)[1], PROPOSAL.split("\n")
         )
         adapter.diffs.find(self.proposal).actions.follow("revert", change)
@@ -209,7 +209,7 @@ class TestInline(ChangesCase):
 
     def test_after_an_edit_every_hunk_is_shown_again(self) -> Steps:
         """The editor may show some hunks only, and none with `mini_diff: false` (sublimehq/sublime_text#4747)."""
-        self.set_limit("sublime_text.review.removed_lines", "LOOK", 60_000)
+        self.set_limit("sublime_text.review.diff_marks", "LOOK", 60_000)
         self.set_setting("diff_layout", "inline")
         yield from self._open_inline()
         self.assertIs(self.proposal.settings().get("mini_diff"), True)

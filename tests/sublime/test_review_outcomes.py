@@ -224,7 +224,7 @@ class TestAfterwards(CompanionCase):
 
     def test_an_accepted_text_that_the_cli_does_not_write_is_kept(self) -> Steps:
         """Said, and offered in a tab that the editor asks about before it goes."""
-        self.set_limit("review.writes", "LIMIT", 0.5)
+        self.set_limit("review.reviews", "WRITE_LIMIT", 0.5)
         yield from self.open_diff(PROPOSAL)
         self.proposal.run_command("append", {"characters": "# mine\n"})
         self.proposal.run_command("qwen_companion_accept_diff")
@@ -238,7 +238,7 @@ class TestAfterwards(CompanionCase):
 
     def test_an_accepted_text_that_is_written_in_time_is_not_kept(self) -> Steps:
         """Only one that is not written."""
-        self.set_limit("review.writes", "LIMIT", 0.5)
+        self.set_limit("review.reviews", "WRITE_LIMIT", 0.5)
         yield from self.open_diff(PROPOSAL)
         yield from self.accepted()
         yield 1_000
@@ -246,7 +246,7 @@ class TestAfterwards(CompanionCase):
 
     def test_a_text_that_equals_the_file_needs_no_writing(self) -> Steps:
         """With every change reverted, a CLI may leave the file alone."""
-        self.set_limit("review.writes", "LIMIT", 0.5)
+        self.set_limit("review.reviews", "WRITE_LIMIT", 0.5)
         yield from self.open_diff(PROPOSAL)
         self.edit(self.proposal, FILE)
         self.proposal.run_command("qwen_companion_accept_diff")

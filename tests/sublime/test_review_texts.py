@@ -86,7 +86,7 @@ class TestBytes(CompanionCase):
             if name == "revert":
                 self.proposal.run_command("qwen_companion_undo_change")
             else:
-                diffs, targets = loaded("sublime_text.package").adapter().diffs, loaded("review.targets")
+                diffs, targets = loaded("sublime_text.package").adapter().diffs, loaded("review.changes")
                 link = targets.restore_fingerprint(change, loaded("review.changes").lines_of(before))
                 diffs.find(self.proposal).actions.follow("restore", link)
             yield {"condition": lambda before=before: text_of(self.proposal) != before, "period": 5}

@@ -280,7 +280,7 @@ class TestUnsavedText(CompanionCase):
 
     def test_a_save_knows_what_it_replaces(self) -> Steps:
         """Nobody has looked since the agent has written the file."""
-        self.set_limit("sublime_text.review.loaded", "LIMIT", 10.0)  # a busy machine reads no file in 0.03 s
+        self.set_limit("sublime_text.review.unsaved", "SAVE_LIMIT", 10.0)  # a busy machine reads no file in 0.03 s
         known = self.adapter.loaded
         yield from self.is_loaded_from(BEFORE)
         self.type("mine\n")
@@ -317,7 +317,7 @@ class TestUnsavedText(CompanionCase):
         self.type("mine\n")
         go_on = threading.Event()
         self.addCleanup(go_on.set)
-        with patch.object(loaded("sublime_text.review.loaded"), "stamp", lambda _: go_on.wait(30) and None):
+        with patch.object(loaded("sublime_text.review.unsaved"), "stamp", lambda _: go_on.wait(30) and None):
             began = time.monotonic()
             self.adapter.loaded.saving(self.view)
             self.assertLess(time.monotonic() - began, 1)

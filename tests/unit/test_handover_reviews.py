@@ -18,9 +18,7 @@ from companion import handover
 from companion.editor import ReviewId, WindowId
 from companion.protocol import DiffAccepted, Notification
 from companion.review import reviews as review_module
-from companion.review import writes
-from companion.review.handed_over import Unclaimed
-from companion.review.review import Request, Review
+from companion.review.review import Request, Review, Unclaimed
 from companion.review.reviews import Reviews
 from companion.server import window as window_module
 
@@ -212,7 +210,7 @@ def test_whether_a_text_is_written_that_was_accepted_just_before_a_reload_is_loo
     unload(running)
     if is_written:
         Path(path).write_text("mine\n")
-    monkeypatch.setattr(writes, "LIMIT", 0.05)
+    monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.05)
     running = start()
     until(lambda: not running.do(lambda it: it.reviews._writes.missing))
     assert [text for _, _, text, _ in running.editor.kept] == ([] if is_written else ["mine\n"])

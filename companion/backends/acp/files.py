@@ -23,8 +23,7 @@ from typing import Any
 
 from ...background import answered
 from ...platforms.files import FolderEntry, HangingError, MissingError, place, resolved
-from ...review.disk import DiskFile, Encodings, encode_like, read_bytes, read_file
-from ...review.source_text import BOM, SourceText
+from ...review.disk import BOM, DiskFile, Encodings, SourceText, encode_like, read_bytes, read_file
 from . import extensions
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
 from .running import RunningAgent

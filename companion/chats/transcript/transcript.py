@@ -13,7 +13,7 @@ from typing import Literal
 
 from ...conversation.snapshot import ChatNotice, Item, Locality, Message, Snapshot, Tool, Turn, Unsent
 from ...review.changes import TextEdit
-from ...review.words import common_head
+from ...review.compare import common_head
 from . import wording
 from .markdown import Scanner
 from .plain import GAP, YOU, flat, foreign, presentable

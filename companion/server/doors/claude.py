@@ -39,8 +39,7 @@ from ...clis.families import FAMILIES, CliFamily
 from ...exclusion import shortened
 from ...protocol import ContextUpdate, DiffAccepted, DiffOutcomeParams, DiffRejected, FilePath, Notification
 from ...review.disk import refusal
-from ...review.handed_over import Unclaimed
-from ...review.review import Owner
+from ...review.review import Owner, Unclaimed
 from ...visible import is_plain
 from ..http.access import Access
 from ..knowledge import NotSharedError

@@ -4,11 +4,11 @@ Start with `review_tabs`: the Review, a tab with all that waits for a decision i
 `review_tab` is one. `feed` gathers what is in it, `decisions` makes what the keys decide. What a line is, and how the
 lines are made, is in companion/review/document.py.
 
-A proposal is one of `diffs`, on the screen a `diff_view` with its `header`; `answers` knows what the person has seen
-and how they answer, `change_actions` reverts and restores its changes, `leftovers` has what outlives it. What is
-written already is in the person's own files: `written` has all of it, `written_view` one file's; `unsaved` asks what
-becomes of text in a tab that an agent has written below, which `loaded` knows. Both draw with `diff_marks` and
-`removed_lines`, go on with `navigation`, and are shown `side_by_side`. `review_commands` has all commands.
+A proposal is one of `diffs`, on the screen a `diff_view` with its `header`; `answers` knows what the person has seen,
+reverts and restores its changes, and answers it. What is written already is in the person's own files: `written` has
+all of it, `written_view` one file's; `unsaved` knows what tabs were loaded from, and asks what becomes of text in one
+that an agent has written below. Both draw and go on with `diff_marks`, and are shown `side_by_side`. `review_commands`
+has all commands.
 
 The UI never decides: it posts what the person does, and closes when it is told to. Nothing is accepted unseen: keys,
 saves and clicks count only after the person has gone to the diff and it has been on the screen for a second, which

@@ -1,19 +1,31 @@
-"""Draws the marks of changes, proposed or written: changed lines and words, fillers, and links at each change."""
+"""The marks of changes, proposed or written: lines and words, fillers, links, and the lines that are gone.
+
+The person goes from one marked change to another. The lines that are gone are shown by the editor's own inline diff:
+all of them in a proposal, those of one change in a written file. Where that shows nothing (sublimehq/sublime_text#2666,
+#2728 and #4747), or the person has its gutter off in a file, phantoms of the package do.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import sublime
 
-from ...review.changes import counted
+from ...review.changes import counted, in_one
 from ...review.marks import MAX_LINKS
-from ..minihtml import LINK_COLOUR
+from ..buffers import edit, text_of
+from ..keys import KEYS
+from ..minihtml import LINK_COLOUR, columns, safe
+from ..own_views import VIEWS
+from ..panels import say
+from ..windows import put_caret, select
 
 if TYPE_CHECKING:
+    from ...review.changes import TextEdit
     from ...review.marks import Filler, Marks, Points, Side
 
 Kind = Literal["inserted", "deleted"]
@@ -60,6 +72,39 @@ _WORDS = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_OUTLINE
 OUTLINED = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.DRAW_NO_FILL | sublime.RegionFlags.DRAW_EMPTY
 _HIDDEN = sublime.RegionFlags.NO_UNDO | sublime.RegionFlags.HIDDEN
 _NOT_DRAWN = _WORDS | sublime.RegionFlags.DRAW_NO_FILL
+
+INLINE = "inline"
+"""In the record of a proposal's view: whether its diff is inline."""
+REMOVED = "qwen_companion.removed"
+"""Key of the region of the one change whose removed lines are shown."""
+LOOK = 150
+"""Milliseconds after which the editor must show the lines that are gone."""
+TRIES = 3
+"""How often the editor is asked to show them."""
+WIDEST_TAB = 16
+"""Columns."""
+MOST_LINES = 200
+"""Lines that a phantom shows."""
+LONGEST_LINE = 500
+"""Characters of a line that a phantom shows."""
+
+_GONE = (
+    "<body><style>"
+    "html {{ --gone: color(var(--background) blend(var(--redish) 85%));"
+    " --word: color(var(--background) blend(var(--redish) 70%)); }}"
+    "body {{ margin: 0; }}"
+    "div {{ padding-right: {pad}px; background-color: var(--gone);"
+    " color: color(var(--foreground) min-contrast(var(--gone) 4.5)); }}"
+    "a {{ text-decoration: none; color: color(var(--bluish) min-contrast(var(--gone) 4.5)); }}"
+    "span {{ background-color: var(--word); color: color(var(--foreground) min-contrast(var(--word) 4.5)); }}"
+    "</style>{lines}</body>"
+)
+
+KEYS_STATUS = "zy_qwen_companion_keys"
+"""Key of what the status bar says of the change at the caret."""
+MANY_EDITS = 500
+"""More edits than this are made as one: the editor takes a while for each."""
+IN_PIECES = "Select the lines of a change without a gap."
 
 
 def filler(lines: int, height: float, content: str = "&nbsp;", pad: int = 0) -> str:
@@ -345,3 +390,320 @@ def _parts(points: Sequence[Points]) -> list[Sequence[Points]]:
 
 def _regions(points: Sequence[Points]) -> list[sublime.Region]:
     return [sublime.Region(start, end) for start, end in points]
+
+
+class Gap(NamedTuple):
+    """A place where the layout tells whether lines are shown: two points, and the height between them if none are."""
+
+    above: int | None
+    below: int
+    height: float
+
+
+class RemovedLines:
+    """The lines that are gone in one view: of all its changes, or of one.
+
+    `missing` is called if the editor turns out to show nothing. Then `is_own` is true: phantoms are to show them.
+    """
+
+    def __init__(self, view: sublime.View, missing: Callable[[], object]) -> None:
+        self.is_own = False
+        self._view = view
+        self._missing = missing
+        self._is_toggled = False
+        self._look: object = None
+
+    def show(self, gap: Gap | None, at: sublime.Region | None = None) -> None:
+        """Have the editor show what differs from the reference document, or that at a region, unless `is_own`.
+
+        After an edit this is done once more. `gap` is where it is looked whether the editor does it.
+        """
+        self.hide()
+        self._note(shown=True)
+        if at is not None:
+            flags = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
+            self._view.add_regions(REMOVED, [at], flags=flags)
+        if not self.is_own:
+            self._toggle(shown=True)
+            if gap:
+                self._look_later(gap, 1)
+
+    def resume(self) -> None:
+        """The view is that of a diff from before, which may have been shown inline."""
+        own = VIEWS.of(self._view)
+        self._is_toggled = bool(own and own.get(INLINE)) and not self.is_own
+
+    def hide(self) -> None:
+        """Show the text alone."""
+        self._look = None
+        if self._view.is_valid():
+            self._note(shown=False)
+            self._toggle(shown=False)
+            self._view.erase_regions(REMOVED)
+
+    @property
+    def has_caret(self) -> bool:
+        """Whether a caret is in the one change whose lines are shown."""
+        view = self._view
+        found = view.get_regions(REMOVED)
+        places = [view.line(sublime.Region(each.begin(), max(each.begin(), each.end() - 1))) for each in found]
+        return any(place.contains(region.b) for place in places for region in view.sel())
+
+    def _note(self, *, shown: bool) -> None:
+        if own := VIEWS.of(self._view):
+            own.keep(**{INLINE: shown})
+
+    def _toggle(self, *, shown: bool) -> None:
+        if not shown and not self._is_toggled:
+            return
+        carets = list(self._view.sel())
+        if places := self._view.get_regions(REMOVED):
+            select(self._view, places[0].begin())
+        else:
+            self._view.run_command("select_all")
+        if self._is_toggled:
+            # After an edit only some changes may be shown: hide all, then show all.
+            self._view.run_command("toggle_inline_diff", {"prefer_hide": True})
+        if shown:
+            self._view.run_command("toggle_inline_diff")
+        self._is_toggled = shown
+        select(self._view, *carets)
+
+    def _look_later(self, gap: Gap, number: int) -> None:
+        look = self._look = object()
+        version = self._view.change_count()
+
+        def at() -> None:
+            if self._look is not look or not self._view.is_valid() or self._view.change_count() != version:
+                return
+            if _height(self._view, gap.above, gap.below) > gap.height + self._view.line_height() / 2:
+                return
+            if number == TRIES:
+                self.is_own = True
+                self._missing()
+            else:
+                self._toggle(shown=True)
+                self._look_later(gap, number + 1)
+
+        sublime.set_timeout(at, LOOK)
+
+
+def gap_above(view: sublime.View, point: int) -> Gap:
+    """Where to look for the lines above a change."""
+    row = view.rowcol(point)[0]
+    above = view.text_point(row - 1, 0) if row else None
+    return Gap(above, point, _height(view, above, point))
+
+
+def first_gap(view: sublime.View, marks: Marks, *, has_links: bool) -> Gap | None:
+    """Where to look in a proposal. None if nothing is gone, or all of it is behind the last line.
+
+    With `has_links`, a place where lines were only removed has a line of ours with a link.
+    """
+    found: list[int] = []
+    for at, ((start, end), (gone_from, gone_to)) in enumerate(
+        zip(marks.proposal.lines, marks.original.lines, strict=True)
+    ):
+        if has_links and at < len(marks.gone) and marks.gone[at]:
+            continue  # our line is there, too
+        row, column = view.rowcol(start)
+        if gone_from == gone_to or (start == end and (column or start == view.size())):
+            continue
+        if row >= 2:  # the header is below the first row
+            return Gap(view.text_point(row - 1, 0), start, view.line_height())
+        found.append(start)
+    return gap_above(view, found[0]) if found else None
+
+
+def _height(view: sublime.View, above: int | None, below: int) -> float:
+    return view.text_to_layout(below)[1] - (0.0 if above is None else view.text_to_layout(above)[1])
+
+
+def gone_lines(view: sublime.View, marks: Marks, original: str, links: Links | None) -> list[tuple[int, str]]:
+    """The phantoms of the lines of the original that are there no more: where, and their minihtml.
+
+    If a change only deletes lines, the last line of its phantom has its link.
+    """
+    waiting = deque(links.fillers if links else ())
+    found: list[tuple[int, str]] = []
+    for at, ((start, _), (gone_from, gone_to)) in enumerate(
+        zip(marks.proposal.lines, marks.original.lines, strict=True)
+    ):
+        if gone_from == gone_to:
+            continue
+        filler = marks.gone[at]
+        link = waiting.popleft()[1] if filler and waiting else ""
+        words = [
+            (start - gone_from, end - gone_from) for start, end in _between(marks.original.words, gone_from, gone_to)
+        ]
+        html = gone_html(view, original[gone_from:gone_to].removesuffix("\n"), words, link)
+        found.append((filler[0] if filler else max(0, start - 1), html))
+    return found
+
+
+def gone_html(view: sublime.View, text: str, words: Sequence[Points] = (), link: str = "") -> str:
+    """The minihtml of lines that are gone, with words of them marked, and a link in a line of its own."""
+    given = view.settings().get("tab_size")  # a project may have anything there
+    tab_size = given if isinstance(given, int) and 1 <= given <= WIDEST_TAB else 4
+    em = view.em_width()
+    lines, at = text.split("\n"), 0
+    more = [f"… {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
+    shown: list[str] = []
+    for line in lines[:MOST_LINES]:
+        marked = [(start - at, end - at) for start, end in _between(words, at, at + len(line))]
+        parts = list(_parted(line[:LONGEST_LINE], marked))
+        shown.append(_line(parts, tab_size) + ("…" if len(line) > LONGEST_LINE else ""))
+        at += len(line) + 1
+    widest = max(columns(line[:LONGEST_LINE].expandtabs(tab_size)) for line in [*lines[:MOST_LINES], *more])
+    # A phantom may be as wide as its content only (sublimehq/sublime_text#3261).
+    pad = max(0, int(view.viewport_extent()[0] - (widest + 3) * em))
+    html = "".join(f"<div>{line or '&nbsp;'}</div>" for line in [*shown, *more])
+    return _GONE.format(pad=pad, lines=html + (f"<div>{link}</div>" if link else ""))
+
+
+def _between(words: Sequence[Points], start: int, end: int) -> Sequence[Points]:
+    """The words that begin between two points."""
+    return words[bisect_left(words, (start, -1)) : bisect_left(words, (end, -1))]
+
+
+def _parted(line: str, words: Sequence[tuple[int, int]]) -> Iterator[tuple[str, bool]]:
+    """The pieces of a line, and whether each is a marked word."""
+    at = 0
+    for start, end in words:
+        yield line[at:start], False
+        yield line[start:end], True
+        at = end
+    yield line[at:], False
+
+
+def _line(parts: Sequence[tuple[str, bool]], tab_size: int) -> str:
+    """The minihtml of a line in pieces."""
+    found, column = "", 0
+    for text, is_word in parts:
+        piece = (" " * column + text).expandtabs(tab_size)[column:]
+        column += len(piece)
+        html = safe(piece).replace(" ", "&nbsp;")
+        found += f"<span>{html}</span>" if is_word and html else html
+    return found
+
+
+def make_edits(proposal: sublime.View, edits: Sequence[TextEdit], *, moves_carets: bool) -> None:
+    """Make edits of a proposal as one undo step. The carets may go where the edits can be undone."""
+    is_one = len(edits) > MANY_EDITS
+    made = [in_one(edits, text_of(proposal))] if is_one else edits
+    edit(proposal, [(each.start, each.end, each.text) for each in reversed(made)])
+    if moves_carets:
+        carets = _carets_after(made, proposal.size())
+        if is_one:  # as many carets would be as slow as the edits
+            carets = [sublime.Region(made[0].start, carets[0].b)]
+        select(proposal, *carets)
+
+
+class MarkedChanges:
+    """Goes from change to change in a view in which they are marked: a proposal, or a file that is written already."""
+
+    def __init__(self, view: sublime.View, keys: Mapping[str, str]) -> None:
+        """`keys` are what the status bar names with its key: its words, and the command."""
+        self.view = view
+        self._keys = keys
+
+    @property
+    def regions(self) -> list[sublime.Region]:
+        """Where the changes are by now, from the top. A region is empty where lines are missing."""
+        return change_regions(self.view)
+
+    @property
+    def _line(self) -> sublime.Region:
+        return self.view.line(self.view.text_point(caret_row(self.view), 0))
+
+    def at_caret(self, regions: Sequence[sublime.Region]) -> int | None:
+        """The number of the change at the first caret, from 0; one without lines is at the line below it.
+
+        `regions` are those of the changes.
+        """
+        line = self._line
+        at = bisect_right(regions, line.end(), key=sublime.Region.begin) - 1
+        return at if at >= 0 and line.begin() <= max(regions[at].end() - 1, regions[at].begin()) else None
+
+    def further(self, step: Literal[1, -1]) -> int | None:
+        """The number of the next or the previous change from the line of the first caret; None if there is none."""
+        regions, line = self.regions, self._line
+        if step > 0:
+            return next((at for at, region in enumerate(regions) if region.begin() > line.end()), None)
+        before = [at for at, region in enumerate(regions) if region.begin() < line.begin()]
+        return before[-1] if before else None
+
+    def go(self, step: Literal[1, -1], *, wraps: bool) -> bool:
+        """Go to the next or the previous change from the caret. Returns whether there is one.
+
+        With `wraps`, the first one from the other end comes after the last, which is said.
+        """
+        regions, at = self.regions, self.further(step)
+        if at is None and wraps and regions:
+            at = 0 if step > 0 else len(regions) - 1
+            end = "top" if step > 0 else "bottom"
+            say(self.view.window(), f"Change {at + 1} of {len(regions)}, from the {end} again")
+        if at is not None:
+            self.show(regions[at])
+        return at is not None
+
+    def go_to_end(self, step: int) -> None:
+        """Go to the first change, or to the last one if the step is backwards."""
+        if regions := self.regions:
+            self.show(regions[0 if step > 0 else -1])
+
+    def show(self, region: sublime.Region) -> None:
+        """Put the caret at a change, in the middle of the screen."""
+        put_caret(self.view, region.begin())
+        if word := next((word for word in self.view.get_regions(WORDS) if region.contains(word)), None):
+            _show_sideways(self.view, word)
+
+    def show_place(self) -> None:
+        """Say in the status bar which change the caret is in, and the keys."""
+        regions = self.regions
+        at = self.at_caret(regions)
+        place = counted(len(regions), "change") if at is None else f"Change {at + 1} of {len(regions)}"
+        keys = [KEYS.after(words, command) for words, command in self._keys.items()]
+        self.view.set_status(KEYS_STATUS, " · ".join([place, *keys] if regions else keys))
+
+
+def _show_sideways(view: sublime.View, word: sublime.Region) -> None:
+    """Scroll to a word that is out of sight to the right or to the left."""
+    x, y = view.viewport_position()
+    width = view.viewport_extent()[0]
+    at = view.text_to_layout(word.begin())[0]
+    if not x <= at < x + width:
+        view.set_viewport_position((max(0.0, at - width / 2), y), animate=False)
+
+
+def rows_in(view: sublime.View, region: sublime.Region) -> tuple[int, int]:
+    """The first and the last row of a region. The row after a selected line feed doesn't count."""
+    first = view.rowcol(region.begin())[0]
+    last, column = view.rowcol(region.end())
+    return first, last - (column == 0 and last > first)
+
+
+def caret_row(view: sublime.View) -> int:
+    """The row of the first caret, which is the last one of a selection."""
+    return rows_in(view, view.sel()[0])[1] if len(view.sel()) else 0
+
+
+def pieces(rows: Iterable[int]) -> list[tuple[int, int]]:
+    """The first and the last one of each run of rows, from the top."""
+    known = set(rows)
+    firsts = sorted(row for row in known if row - 1 not in known)
+    lasts = sorted(row for row in known if row + 1 not in known)
+    return list(zip(firsts, lasts, strict=True))
+
+
+def _carets_after(edits: Sequence[TextEdit], size: int) -> list[sublime.Region]:
+    """A caret at the end of each edit that was made in a text, which has this size now."""
+    carets: list[sublime.Region] = []
+    moved = 0
+    for each in edits:
+        caret = each.start + moved + len(each.text)
+        if each.text.endswith("\n") and not (each.text == "\n" and caret == size):
+            caret -= 1  # into the last inserted line
+        carets.append(sublime.Region(caret))
+        moved += len(each.text) - (each.end - each.start)
+    return carets

@@ -22,9 +22,8 @@ from ..own_views import SIDES, VIEWS
 from ..panels import say
 from ..windows import Focus, FocusBefore, GroupContents, find_window, is_in_panel, is_visible, real_path
 from .answers import LONGEST_NAME, SETTLED, Answers, accepted, follow, keep_edits
-from .diff_view import DiffView
-from .leftovers import InheritedViews, abandon, clear, keep_unwritten
-from .navigation import make_edits
+from .diff_marks import make_edits
+from .diff_view import DiffView, InheritedViews, abandon, clear, keep_unwritten
 
 if TYPE_CHECKING:
     from ...editor import ReviewId
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from ...review.marks import Marks
     from ...review.review import Review
     from ...review.reviews import Reviews
-    from .leftovers import Layout
+    from .diff_view import Layout
 
 logger = logging.getLogger(__name__)
 CALM = 50

@@ -39,11 +39,10 @@ from ..panels import say
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible, select
 from .answers import JUST_APPEARED, LONGEST_NAME, SETTLED
 from .decisions import Decision, ReviewDecisions
-from .diff_marks import OUTLINED, add_lines, add_words
+from .diff_marks import IN_PIECES, OUTLINED, add_lines, add_words, caret_row, pieces, rows_in
 from .diff_marks import Kind as DiffKind
 from .feed import ReviewFeed
 from .header import show_reason
-from .navigation import IN_PIECES, caret_row, pieces, rows_in
 
 if TYPE_CHECKING:
     from .diff_view import DiffView

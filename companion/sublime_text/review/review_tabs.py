@@ -9,9 +9,8 @@ import sublime
 from ..bridge import AskLater, OffThread
 from ..own_views import VIEWS, Kind
 from ..windows import Focus
-from .feed import ANSWERED, ReviewFeed
+from .feed import ANSWERED, SINCE, ReviewFeed, SinceFeed, choose_point, kept_point
 from .review_tab import ReviewTab, group_for
-from .since import SINCE, SinceFeed, choose_point, kept_point
 
 if TYPE_CHECKING:
     from ...changes.change_screen import SincePoint

@@ -113,15 +113,6 @@ class ScrollTogether:
         return self._views[0].viewport_position(), self._views[1].viewport_position()
 
 
-def show_sideways(view: sublime.View, word: sublime.Region) -> None:
-    """Scroll to a word that is out of sight to the right or to the left."""
-    x, y = view.viewport_position()
-    width = view.viewport_extent()[0]
-    at = view.text_to_layout(word.begin())[0]
-    if not x <= at < x + width:
-        view.set_viewport_position((max(0.0, at - width / 2), y), animate=False)
-
-
 class Sides:
     """Two views of a window beside each other. `changes` are the differences between them, from the top."""
 

@@ -34,10 +34,9 @@ from ..places import if_openable, open_line
 from ..status.bar import StatusBar
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel, real_path
 from .decisions import Decision, decide
-from .loaded import LoadedTexts
-from .navigation import IN_PIECES
+from .diff_marks import IN_PIECES
 from .side_by_side import Lines, SidesByWindow
-from .unsaved import OverwrittenTexts
+from .unsaved import LoadedTexts, OverwrittenTexts
 from .written_view import EditedViews, WrittenView
 
 if TYPE_CHECKING:

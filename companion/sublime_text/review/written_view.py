@@ -20,9 +20,17 @@ from ...review.marks import Marks, Side, marks_of, points_of, starts_of
 from ..bridge import AskLater, unsaid
 from ..buffers import text_of
 from ..minihtml import ACCEPTS, COLOURS, UNDOES
-from .diff_marks import Links, SideMarks
-from .navigation import KEYS_STATUS, MarkedChanges, pieces, rows_in
-from .removed_lines import RemovedLines, gap_above, gone_lines
+from .diff_marks import (
+    KEYS_STATUS,
+    Links,
+    MarkedChanges,
+    RemovedLines,
+    SideMarks,
+    gap_above,
+    gone_lines,
+    pieces,
+    rows_in,
+)
 from .side_by_side import Lines
 
 _STYLE = f"<style>{COLOURS} body {{ margin: 0; }} a {{ padding: 0 0.3rem; }}</style>"

@@ -12,10 +12,9 @@ import pytest
 from companion.changes.change_screen import SavedText
 from companion.changes.roots import SOON
 from companion.changes.state import read_state
-from companion.review import texts
-from companion.review.handed_over import Unclaimed
-from companion.review.review import Review
-from companion.review.targets import Target
+from companion.review import reviews as review_module
+from companion.review.changes import Target
+from companion.review.review import Review, Unclaimed
 
 from .folders import AGENT, Folder
 from .work import LINES, WINDOW, Work
@@ -513,7 +512,7 @@ async def test_a_revert_is_computed_again_if_the_person_types_meanwhile(work: Wo
 
 
 async def test_of_reverts_in_a_large_text_the_latest_are_kept(work: Work, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(texts, "MOST_REVERTED", 3 * len(AGENTS))
+    monkeypatch.setattr(review_module, "MOST_REVERTED", 3 * len(AGENTS))
     review = await opened(work, "a.py", AGENTS)
     await reverted(work, review, 2)
     await reverted(work, review, 19)

@@ -13,8 +13,7 @@ import pytest
 from companion.conversation.snapshot import Locality
 from companion.editor import ReviewId
 from companion.review import reviews as review_module
-from companion.review import texts
-from companion.review.targets import Target
+from companion.review.changes import Target
 from companion.settings import Settings
 
 from ..fake_daemon import until
@@ -268,8 +267,7 @@ async def test_for_another_machine_no_file_is_read(room: Room, project: Path, mo
     chat = room.chats[CHAT]
     chat.connector._where = replace(Locality(), folder="/there", is_local=False)
     monkeypatch.setattr(review_module, "stamp", lambda _: pytest.fail("it looks at the disk"))
-    for module in (review_module, texts):
-        monkeypatch.setattr(module, "read_file", lambda *_: pytest.fail("it reads the disk"))
+    monkeypatch.setattr(review_module, "read_file", lambda *_: pytest.fail("it reads the disk"))
     ask(room.stream, 1, (str(path), "theirs\n", "new\n"))
     [diff] = await room.diff()
     assert diff.original == "theirs\n"

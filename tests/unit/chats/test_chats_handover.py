@@ -28,7 +28,7 @@ from companion.clis.environment import LoginEnvironment
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import ChatNotice, Message, Tool
 from companion.editor import WindowId
-from companion.review.handed_over import Unclaimed
+from companion.review.review import Unclaimed
 from tests.agent_talk import scripted, until
 
 from ..conversation.test_conversation import WHOLE

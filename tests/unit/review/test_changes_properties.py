@@ -16,8 +16,7 @@ from companion.review.changes import (
     restore_edits,
     revert_edits,
 )
-from companion.review.compare import Change, unchanged
-from companion.review.words import word_changes
+from companion.review.compare import Change, unchanged, word_changes
 
 from .reviewing import restore, revert
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from companion.editor import ReviewId, WindowId
-from companion.review import targets as targets_module
+from companion.review import changes as changes_module
+from companion.review.changes import Target
 from companion.review.compare import Change
-from companion.review.targets import Target
 from companion.settings import Settings
 
 from ..conftest import Running, until
@@ -359,13 +359,13 @@ class TestChanges:
         """It belongs to the other packages as well."""
         usual = gc.get_threshold()
         thresholds: list[tuple[int, int, int]] = []
-        changes = targets_module.changes
+        changes = changes_module.changes
 
         def watched(old: Any, new: Any) -> list[Change]:
             thresholds.append(gc.get_threshold())
             return changes(old, new)
 
-        monkeypatch.setattr(targets_module, "changes", watched)
+        monkeypatch.setattr(changes_module, "changes", watched)
         diff = running.diff(path)
         running.do(
             lambda companion: companion.reviews.texts.edit(number, Target("revert", ((0, 0),)), diff.text, diff.version)

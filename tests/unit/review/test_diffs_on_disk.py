@@ -14,8 +14,8 @@ import pytest
 from companion.changes.rounds import Rounds
 from companion.companion import Companion
 from companion.editor import ReviewId
-from companion.review import writes
-from companion.review.source_text import SourceText
+from companion.review import reviews as review_module
+from companion.review.disk import SourceText
 
 from ..conftest import Running, until
 from ..wire import Cli, Stream
@@ -28,7 +28,7 @@ class TestWritten:
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
     ):
         """The editor never writes it."""
-        monkeypatch.setattr(writes, "LIMIT", 0.05)
+        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.05)
         cli.open_diff(path, "new\n")
         running.accept(path)
         Path(path).write_text("new\n")
@@ -39,8 +39,8 @@ class TestWritten:
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
     ):
         """A CLI may end in between."""
-        monkeypatch.setattr(writes, "LIMIT", 0.05)
-        monkeypatch.setattr(writes, "LOOK", 0.01)
+        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.05)
+        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
         cli.open_diff(path, "new\r\n")
         running.accept(path, "mine\n")
         [(window, title, text, why)] = until(lambda: running.editor.kept)
@@ -51,8 +51,8 @@ class TestWritten:
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
     ):
         """Its stamp has changed, and the accepted text is nowhere."""
-        monkeypatch.setattr(writes, "LIMIT", 0.05)
-        monkeypatch.setattr(writes, "LOOK", 0.01)
+        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.05)
+        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
         Path(path).write_text("old\n", "utf-8")
         cli.open_diff(path, "new\n")
         number = running.diff(path).review.number
@@ -191,9 +191,9 @@ class TestOnDisk:
         self, monkeypatch: pytest.MonkeyPatch, running: Running, cli: Cli, path: str
     ):
         """The text was lost."""
-        monkeypatch.setattr(writes, "LIMIT", 0.2)
-        monkeypatch.setattr(writes, "LOOK", 0.01)
-        monkeypatch.setattr(writes, "stamp", lambda _: None)
+        monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.2)
+        monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
+        monkeypatch.setattr(review_module, "stamp", lambda _: None)
         cli.open_diff(path, "new\n")
         running.diff(path)
         Path(path).unlink()

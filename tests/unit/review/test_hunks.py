@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from companion.review.changes import changes, slack
-from companion.review.compare import Change
-from companion.review.slides import slide
+from companion.review.compare import Change, slide
 
 from .git import hunks, marked, real_pairs
 

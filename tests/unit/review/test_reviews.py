@@ -18,7 +18,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from companion.editor import WindowId
 from companion.protocol import ContextUpdate, DiffAccepted, Notification
 from companion.review import reviews as review_module
-from companion.review import texts, writes
 from companion.review.disk import Encodings
 from companion.review.review import Review
 from companion.review.reviews import Reviews
@@ -230,13 +229,13 @@ def test_texts_are_not_compared_after_the_diff_is_closed(monkeypatch: pytest.Mon
         tasks: list[asyncio.Task[object]] = []
         reviews = reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
         loop = asyncio.get_running_loop()
-        marks = texts.marks
+        marks = review_module.marks
 
         def slow(original: str, proposal: str) -> Any:
             asyncio.run_coroutine_threadsafe(reviews.close(owner, "/none/a"), loop).result(10)
             return marks(original, proposal)
 
-        monkeypatch.setattr(texts, "marks", slow)
+        monkeypatch.setattr(review_module, "marks", slow)
         reviews.open(owner, "/none/a", "new\n")
         await asyncio.gather(*tasks)
 
@@ -306,8 +305,7 @@ async def test_a_file_that_stays_the_same_is_read_once(
     """A look costs one stamp."""
     reads: list[str] = []
     read_file = review_module.read_file
-    for module in (review_module, texts):
-        monkeypatch.setattr(module, "read_file", lambda path, *more: (reads.append(path), read_file(path, *more))[1])
+    monkeypatch.setattr(review_module, "read_file", lambda path, *more: (reads.append(path), read_file(path, *more))[1])
     path = tmp_path / "a.txt"
     path.write_text("old\n")
     reviews.open(Listener(WindowId(1)), str(path), "new\n")
@@ -421,9 +419,9 @@ async def test_a_model_writes_what_it_was_told_when_it_gets_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reviews: Reviews, editor: MemoryEditor, settle: Settle
 ):
     """It has the text as the answer of a tool, and thinks before it writes."""
-    monkeypatch.setattr(writes, "LIMIT", 0.0)
-    monkeypatch.setattr(writes, "LOOKS_SOON", 1)
-    monkeypatch.setattr(writes, "MODEL_LOOK", 0.01)
+    monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.0)
+    monkeypatch.setattr(review_module, "LOOKS_SOON", 1)
+    monkeypatch.setattr(review_module, "MODEL_LOOK", 0.01)
     found: list[str] = []
     reviews._writes._written = lambda _, text: found.append(text)
     path = tmp_path / "a.txt"
@@ -442,8 +440,8 @@ async def test_a_text_that_nobody_can_write_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reviews: Reviews, editor: MemoryEditor, settle: Settle
 ):
     """Its owner has kept it already."""
-    monkeypatch.setattr(writes, "LIMIT", 0.0)
-    monkeypatch.setattr(writes, "LOOKS_SOON", 1)
+    monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.0)
+    monkeypatch.setattr(review_module, "LOOKS_SOON", 1)
     path = tmp_path / "a.txt"
     path.write_text("old\n")
     review = reviews.open(Listener(WindowId(1)), str(path), "new\n")
@@ -475,8 +473,8 @@ async def test_an_accepted_text_is_kept_though_something_has_touched_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reviews: Reviews, editor: MemoryEditor, settle: Settle
 ):
     """Its time says nothing about its content."""
-    monkeypatch.setattr(writes, "LIMIT", 0.1)
-    monkeypatch.setattr(writes, "LOOK", 0.01)
+    monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.1)
+    monkeypatch.setattr(review_module, "WRITE_LOOK", 0.01)
     path = tmp_path / "a.txt"
     path.write_text("old\n")
     review = reviews.open(Listener(WindowId(1)), str(path), "new\n")

@@ -26,7 +26,7 @@ from companion.clis.families import COPILOT_CLI
 from companion.companion import Companion
 from companion.editor import WindowId
 from companion.platforms import local_sockets
-from companion.review import writes
+from companion.review import reviews as review_module
 from companion.server.doors import copilot
 from companion.server.doors.copilot import MOST_TITLE, TOOLS
 from companion.server.http import access
@@ -588,7 +588,7 @@ def test_a_cli_that_asks_a_package_that_is_disabled_is_told_so_and_its_file_goes
 def test_an_acceptance_after_a_reload_that_the_cli_does_not_write_is_kept_in_a_tab(
     start: Callable[[], Running], connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(writes, "LIMIT", 0.5)
+    monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.5)
     running = start()
     answers = connect(running).propose(path, "new\n")
     the_diff(running)
