@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..editor import WindowId, sentence
@@ -16,7 +17,7 @@ from ..review.reviews import Reviews
 from ..snapshots.entries import Difference
 from ..snapshots.files import WriteRefusedError
 from .folder import Folder, WriteOutcome
-from .hunks import place_of
+from .hunks import Hunk, followed, place_of
 from .places import relative
 from .roots import Roots
 from .rows import ChangeRow
@@ -136,8 +137,10 @@ class Decisions:
         """Take changes of a file over. Ends when that is done, or was refused and said."""
 
         async def keep(folder: Folder, path: str) -> None:
-            for key, lines in reversed(found):  # the lines below a change move with it
-                await self._tried(window, folder.call(folder.round.keep_change, path, key, lines))
+            def keep_one(key: str, lines: Lines) -> Coroutine[Any, Any, None]:
+                return folder.call(folder.round.keep_change, path, key, lines)
+
+            await self._each(window, folder, path, found, keep_one)
 
         await self._decide_changes(window, row, "kept", keep)
 
@@ -146,7 +149,7 @@ class Decisions:
 
         async def undo(folder: Folder, path: str) -> None:
             if not await self._puts_off(window, folder, {path: found}):
-                await self._undo_each(window, folder, path, found)
+                await self._each(window, folder, path, found, partial(self._undo, window, folder, path))
 
         await self._decide_changes(window, row, "undone", undo)
 
@@ -218,18 +221,33 @@ class Decisions:
             await folder.call(folder.round.stay, {path: [chosen]})  # it was refused, or is done
             await folder.call(folder.refresh)
 
-    async def _undo_each(self, window: WindowId, folder: Folder, path: str, found: Sequence[Chosen]) -> None:
-        """Undo changes of a file, from the bottom: the lines below a change move with it.
+    async def _each(
+        self,
+        window: WindowId,
+        folder: Folder,
+        path: str,
+        found: Sequence[Chosen],
+        decide: Callable[[str, Lines], Coroutine[Any, Any, object]],
+    ) -> None:
+        """Decide changes of a file, from the bottom: the lines below a change move with it.
 
-        Raises QuestionClosedError: the person has cancelled, and the rest is left as well.
+        What is done of one gives other keys to its equals, and to the rest of it. Raises QuestionClosedError: the
+        person has cancelled, and the rest is left as well.
         """
-        for key, lines in reversed(found):
+        left = list(found)
+        while left:
+            chosen = max(left, key=place_of)
+            left.remove(chosen)
+            before = await folder.call(_changes_of, folder, path)
             try:
-                await self._undo(window, folder, path, key, lines)
+                await decide(*chosen)
             except QuestionClosedError:
                 raise
             except OSError as error:
                 self._roots.editor.messenger.say(sentence(error), window)
+            after = await folder.call(_changes_of, folder, path)
+            if after != before:
+                left = followed(left, chosen, before, after, 0)  # what is left is above
 
     async def _undo(self, window: WindowId, folder: Folder, path: str, key: str, lines: Lines) -> None:
         """Undo a change of a file."""
@@ -522,6 +540,11 @@ class Decisions:
 
 def _back_to(folder: Folder, number: int) -> list[Difference]:
     return folder.checkpoints.back_to(folder.checkpoints.point(number))
+
+
+def _changes_of(folder: Folder, path: str) -> Sequence[Hunk]:
+    contents = folder.round.contents(path)
+    return contents[2].found if contents else ()
 
 
 def _points(folder: Folder) -> list[Point]:

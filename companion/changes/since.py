@@ -21,12 +21,12 @@ from ..snapshots.objects import is_id
 from ..snapshots.project import Repository
 from .change_screen import SHORT, PointKind, SinceListing, SincePoint
 from .folder import NAMED, Contents, Folder
-from .hunks import Pieces
+from .hunks import Pieces, followed, place_of
 from .notes import quoted
 from .roots import Roots
 from .round import Round
 from .rows import ChangeRow, Rows, identified, is_comparable, is_text
-from .state import Chosen, RoundState
+from .state import Chosen, Lines, RoundState
 from .undo import RoundUndo, Write
 
 _KINDS: Mapping[str, PointKind] = {"refs/heads/": "branch", "refs/remotes/": "branch", "refs/tags/": "tag"}
@@ -134,8 +134,12 @@ class RoundSince:
         if not chosen:
             return self._undo.write_of(path, found.before, found.after)
         weave = self.round.weave(found.before, found.after) if is_comparable(found) else None
-        for key, lines in reversed(chosen):  # the lines below a change move with it
-            weave = weave and weave.undone(key, lines)
+        left = list(chosen)
+        while left and weave:
+            undone = max(left, key=place_of)  # the lines below a change move with it
+            before, weave = weave.hunks().found, weave.undone(*undone)
+            left.remove(undone)
+            left = followed(left, undone, before, weave.hunks().found, 0) if weave else []
         if weave is None or found.after is None:
             raise WriteRefusedError(f"{path} has changed since")
         if found.before is None and not weave.disk:  # nothing is left of a created file
@@ -150,14 +154,17 @@ class RoundSince:
         if contents is None or not contents[2].is_text or found.after is None:
             return {}, [path]
         old, new = (Pieces(data).lines for data in contents[:2])
-        wanted = dict(chosen)
+        wanted = dict[str, list[Lines]]()
+        for key, lines in chosen:
+            wanted.setdefault(key, []).append(lines)
         rows: dict[int, str] = {}
         words: list[str] = []
         for hunk in contents[2].found:
             if chosen and hunk.key not in wanted:
                 continue
-            first, last = wanted.get(hunk.key) or (hunk.change.new_start, hunk.change.new_end - 1)
-            own = {row: new[row] for row in range(first, min(last + 1, len(new)))}
+            all_lines = hunk.change.new_start, hunk.change.new_end - 1
+            parts = [lines or all_lines for lines in wanted.get(hunk.key, [None])]
+            own = {row: new[row] for first, last in parts for row in range(first, min(last + 1, len(new)))}
             rows |= {row: text for row, text in own.items() if text.strip()}
             if not own:
                 gone = old[hunk.change.old_start : hunk.change.old_end]

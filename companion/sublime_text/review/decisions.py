@@ -207,8 +207,7 @@ class ReviewDecisions:
         count = next((at for at, each in enumerate(entry.waiting) if each.press != press), len(entry.waiting))
         entry.sent, entry.waiting = entry.waiting[:count], entry.waiting[count:]
         entry.is_sent = True
-        chosen = sorted({each.change: each.lines for each in entry.sent}.items())
-        found = [(entry.body.changes[change][4], lines) for change, lines in chosen]
+        found = [(entry.body.changes[each.change][4], each.lines) for each in entry.sent]
         self._feed.decide([row], what, found, lambda: self._done({key: entry}))
 
     def _done(self, entries: Mapping[FileKey, _UnderWay]) -> None:

@@ -104,7 +104,6 @@ KEYS_STATUS = "zy_qwen_companion_keys"
 """Key of what the status bar says of the change at the caret."""
 MANY_EDITS = 500
 """More edits than this are made as one: the editor takes a while for each."""
-IN_PIECES = "Select the lines of a change without a gap."
 
 
 def filler(lines: int, height: float, content: str = "&nbsp;", pad: int = 0) -> str:

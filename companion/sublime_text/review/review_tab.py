@@ -39,7 +39,7 @@ from ..panels import say
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible, select
 from .answers import JUST_APPEARED, LONGEST_NAME, SETTLED
 from .decisions import Decision, ReviewDecisions
-from .diff_marks import IN_PIECES, OUTLINED, add_lines, add_words, caret_row, pieces, rows_in
+from .diff_marks import OUTLINED, add_lines, add_words, caret_row, pieces, rows_in
 from .diff_marks import Kind as DiffKind
 from .feed import ReviewFeed
 from .header import show_reason
@@ -753,10 +753,7 @@ class ReviewTab:
                 found += [(change, piece) for piece in pieces(added)]
             else:
                 self._say("Removed lines are decided with the new ones: select those.")
-        if len(dict(found)) == len(found):
-            return found
-        self._say(IN_PIECES)
-        return []
+        return found
 
     def answer_here(self, what: str) -> None:
         """Accept or reject the proposal at the caret."""

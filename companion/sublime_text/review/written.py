@@ -34,7 +34,6 @@ from ..places import if_openable, open_line
 from ..status.bar import StatusBar
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel, real_path
 from .decisions import Decision, decide
-from .diff_marks import IN_PIECES
 from .side_by_side import Lines, SidesByWindow
 from .unsaved import LoadedTexts, OverwrittenTexts
 from .written_view import EditedViews, WrittenView
@@ -549,9 +548,6 @@ class WrittenChanges:
         found = marked.at_carets() if marked else []
         if not marked or not found:
             say(view.window(), "There is no change at the caret.")
-            return
-        if len(dict(found)) < len(found):
-            say(view.window(), IN_PIECES)
             return
         if before and before.is_under_way and (before.what, before.found) == (what, found):
             return  # the same key again: nobody has seen yet what comes next

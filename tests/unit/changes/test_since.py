@@ -311,6 +311,17 @@ async def test_selected_lines_of_a_created_file_are_undone_alone(at: SinceWork):
         assert not (work.path / "b.py").exists()
 
 
+async def test_lines_of_a_change_with_others_between_are_undone_at_once(at: SinceWork):
+    async with at.work as work:
+        (work.path / "b.py").write_text("one\ntwo\nthree\nfour\nfive\n")
+        listing = await at.compare("begin")
+        at.known = {1, 3}
+        [(key, _)] = await at.keys("b.py")
+        await at.undo_row(listing.rows[0], [(key, (1, 1)), (key, (3, 3))])
+        assert (work.path / "b.py").read_text() == "one\nthree\nfive\n"
+        assert work.editor.confirmed == []
+
+
 async def test_line_endings_that_git_changes_are_no_change(at: SinceWork):
     async with at.work as work:
         (work.path / ".gitattributes").write_text("*.py text eol=crlf\n")

@@ -347,6 +347,37 @@ async def test_of_equal_changes_each_waits_by_itself(work: Work, order: tuple[in
 
 
 @pytest.mark.parametrize("decision", ["keep", "undo"])
+async def test_equal_changes_are_decided_at_once(work: Work, decision: str):
+    """Once one is decided, there are fewer with these lines than the keys of the others say."""
+    found = await equal_changes(work)
+    end_turn(work)
+    await work.until(lambda: not work.rounds.roots.is_in_turn(work.known.folders[work.folders[0]]))
+    decide = work.decisions.keep_changes if decision == "keep" else work.decisions.undo_changes
+    await decide(WINDOW, work.rows["a.py"], [(key, None) for key in found[:3]])
+    assert work.editor.said == []
+    assert work.rows["a.py"].changes == 1
+    assert (work.path / "a.py").read_text() == undone(*([0, 1, 2] if decision == "undo" else []))
+
+
+@pytest.mark.parametrize("decision", ["keep", "undo"])
+async def test_lines_of_a_change_with_others_between_are_decided_at_once(work: Work, decision: str):
+    """Once some of its lines are decided, the rest of it has another key."""
+    await work.begun()
+    (work.path / "a.py").write_text(made := LINES.replace("line 3\n", "a\nb\nc\nd\ne\n"))
+    await work.until(lambda: "a.py" in work.rows)
+    [key] = await keys(work)
+    decide = work.decisions.keep_changes if decision == "keep" else work.decisions.undo_changes
+    await decide(WINDOW, work.rows["a.py"], [(key, (3, 3)), (key, (5, 5))])
+    assert work.editor.said == []
+    left = made.replace("b\n", "").replace("d\n", "") if decision == "undo" else made
+    assert (work.path / "a.py").read_text() == left
+    if decision == "keep":
+        work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
+        await work.until(lambda: "a.py" not in work.rows)
+        assert (work.path / "a.py").read_text() == LINES.replace("line 3\n", "line 3\nb\nd\n")
+
+
+@pytest.mark.parametrize("decision", ["keep", "undo"])
 async def test_what_is_decided_of_an_equal_change_leaves_the_other_one_waiting(work: Work, decision: str):
     found = await equal_changes(work)
     for number in (0, 3):
