@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import sublime
 
 from ..background import Executor
-from ..clis.elsewhere import PathMaps
 from ..clis.mcp_configuration import renew
 from ..editor import WindowId, sentence
 from ..log import Log
@@ -19,14 +18,13 @@ from ..thread import CompanionThread
 from .bridge import UiBridge
 from .chat.chats import ChatViews
 from .chat.opening import Consent
-from .chat.prompt import context_of
 from .comments.comment_commands import send_after_answer
 from .comments.panel import CommentPanel
 from .editor_events import EditorEvents, WindowStates, windows_to_serve
 from .editor_files import EditorFiles
 from .follow import Following
 from .libraries import Libraries
-from .messenger import EditorQuestions, Messenger, notify
+from .messenger import EditorQuestions, Messenger
 from .notices import NOTICES, OpenNotices
 from .own_views import VIEWS
 from .problems import EditorProblems
@@ -44,7 +42,6 @@ from .windows import Focus, encodings_of, refusal
 if TYPE_CHECKING:
     import asyncio
 
-    from ..chats.prompt import Excerpt
     from ..comments import Comment
     from ..companion import Companion
     from ..settings import Problem
@@ -96,8 +93,8 @@ class Adapter:
         )
         self.problems = EditorProblems()
         self.diffs = self._diffs()
-        self.consent = Consent(lambda: self.settings.daemon().agents, lambda: self.settings.daemon().agents_mcp_servers)
-        self.chats = self._chats()
+        self.consent = Consent(self.settings)
+        self.chats = ChatViews(self)
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
         self.reports = StatusReports(self)
@@ -121,24 +118,6 @@ class Adapter:
             accepted=self._accepted,
             changed=self._review_changed,
             is_reload=lambda: self.thread.is_reload,
-        )
-
-    def _chats(self) -> ChatViews:
-        return ChatViews(
-            self.bridge,
-            self.focus,
-            self.messenger,
-            lambda call: self.thread.post(lambda companion: call(companion.chats)),
-            self.on_another_thread,
-            self.consent,
-            is_on=lambda: self.settings.value("chat_enabled"),
-            context=self._chat_context,
-            notify=lambda text: notify(text) if self.settings.value("chat_notifications") else None,
-            is_starting=lambda: self.is_starting,
-            sent=lambda chat, draft: self.comments.prompt_sent(chat.agent, draft.text),
-            returned=self._prompt_returned,
-            here=lambda window, path: PathMaps(tuple(self.settings.of(window, "path_maps").items())).here(path),
-            listing=self.written.listings.of,
         )
 
     def _comment_panel(self) -> CommentPanel:
@@ -184,11 +163,6 @@ class Adapter:
         for window in sublime.windows():
             for view in window.views():
                 self.events.set_keys(view)
-
-    def _chat_context(self, window: sublime.Window) -> Excerpt | None:
-        """What goes with a prompt of a window's chats by itself."""
-        view = self.focus.last_code(window) if self.settings.value("chat_context") else None
-        return context_of(view, self.settings.sharing(window))
 
     def refusal(self, window: sublime.Window, paths: Sequence[str]) -> str | None:
         """A sentence about the first path that no CLI and no chat may be told of; None if all may be named."""
@@ -292,9 +266,6 @@ class Adapter:
 
     def _all_reviewed(self, window: sublime.Window) -> None:
         self.comments.forget_notes(window)
-
-    def _prompt_returned(self, agent: str | None, text: str) -> None:
-        self.comments.prompt_returned(agent, text)
 
     def _accepted(self, diff: DiffView) -> None:
         self.comments.accepted(diff)

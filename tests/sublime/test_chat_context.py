@@ -220,7 +220,7 @@ class TestNotifications(ChatCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.notices: list[str] = []
-        notify = patch.object(loaded("sublime_text.adapter"), "notify", self.notices.append)
+        notify = patch.object(loaded("sublime_text.chat.chats"), "notify", self.notices.append)
         notify.start()
         self.addCleanup(notify.stop)
         clock = patch.object(loaded("sublime_text.chat.view"), "monotonic", lambda: self.now)

@@ -427,7 +427,7 @@ class TestOwnViews(ChatCase):
 
     def test_an_agent_is_not_started_in_a_folder_where_it_was_not_allowed(self) -> Steps:
         agent = loaded("agents").AgentCommand("Own", ("own",), {})
-        with patch.object(self.adapter.consent, "_agents", lambda: (agent,)), patch.object(sublime, "save_settings"):
+        with patch.object(self.adapter.consent, "find", lambda _: agent), patch.object(sublime, "save_settings"):
             self.adapter.consent.allow(agent, str(self.folder.parent))
             self.adapter.chats.close_all()
             self.chats.calls.clear()

@@ -8,24 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import sublime
 
-from ...chats.prompt import Draft, Excerpt
+from ...chats.prompt import Draft
 from ...editor import WindowId
 from ...status.facts import ShownChat
-from ..bridge import OffThread, UiBridge, asked, expect, posted
-from ..messenger import Messenger
+from ..bridge import asked, expect, posted
+from ..messenger import notify
 from ..own_views import VIEWS
 from ..panels import NO_ANSWER, STARTING, say
-from ..windows import Focus, is_chat, is_folder_of, is_visible
-from .clicks import Clicks, Tell
-from .opening import FOLDER, Consent
+from ..windows import is_chat, is_folder_of, is_visible
+from .clicks import Clicks
+from .opening import FOLDER
 from .prompt import ContextOffers, PromptSender, give_back, keep, kept_session
 from .view import ChatView, agent_of, chat_id_of, folder_of, used_at, waiting_of
 
 if TYPE_CHECKING:
     from ...agents import AgentCommand
-    from ...changes.change_screen import Listing
+    from ...chats.chats import Chats
+    from ...chats.prompt import Draft
     from ...chats.transcript.render import Render
     from ...editor import ChatId
+    from ..adapter import Adapter
 
 PATIENCE = 5000
 """Milliseconds until a person who has opened a chat is told that the companion doesn't answer."""
@@ -40,53 +42,31 @@ OTHER_TEXT = "The tab of a chat had other text than the prompt that was kept, so
 
 
 class ChatViews:
-    """Opens chats, and knows which one a view belongs to. Lives on the UI thread, but for `chats.port.ChatsOnScreen`.
+    """Opens chats, and knows which one a view belongs to. Lives on the UI thread, but for `chat_screen.ChatsOnScreen`.
 
     A chat is named by the id of its view. In a window, commands are for the chat that has the focus, or had it last.
     """
 
-    def __init__(
-        self,
-        bridge: UiBridge,
-        focus: Focus,
-        messenger: Messenger,
-        tell: Tell,
-        off_thread: OffThread,
-        consent: Consent,
-        *,
-        is_on: Callable[[], bool],
-        context: Callable[[sublime.Window], Excerpt | None],
-        notify: Callable[[str], object],
-        is_starting: Callable[[], bool],
-        sent: Callable[[ChatView, Draft], object],
-        returned: Callable[[str | None, str], object],
-        here: Callable[[sublime.Window, str], str],
-        listing: Callable[[sublime.Window], Listing],
-    ) -> None:
-        """`is_on`: whether the person wants chats with the daemon. `context`: what goes with a window's prompts.
-
-        `notify` shows a notification of the system. `is_starting`: whether the companion will answer, but not yet.
-        `sent` hears of each prompt that goes, `returned` of each that comes back: the agent, None if the chat is gone,
-        and the text. `here` gives the path here of a file that another computer names.
-        `listing` is what waits for a review in a window.
-        """
-        self.bridge = bridge
-        self._messenger = messenger
-        self._returned = returned
-        self._listing = listing
-        self.clicks = Clicks(focus, tell, off_thread, here, self.reconnect)
-        self.context = ContextOffers(self.within, context)
-        self.sender = PromptSender(tell, self.context, self.begin, is_starting=is_starting, sent=sent)
-        self._consent = consent
-        self._tell = tell
-        self._is_on = is_on
-        self._notify = notify
-        self._is_starting = is_starting
+    def __init__(self, adapter: Adapter) -> None:
+        self.bridge = adapter.bridge
+        self._adapter = adapter
+        self.clicks = Clicks(adapter)
+        self.context = ContextOffers(adapter)
+        self.sender = PromptSender(adapter)
         self._chats: dict[ChatId, ChatView] = {}
         self._latest = 0
         """The time of the last use that was noted."""
         self.is_away = False
         """Whether another program has the focus, as far as the editor knows."""
+
+    def tell(self, call: Callable[[Chats], object]) -> None:
+        """Call something with the companion's chats, on the companion thread."""
+        self._adapter.thread.post(lambda companion: call(companion.chats))
+
+    def _notify(self, text: str) -> None:
+        """Show a notification of the system, if the person wants any."""
+        if self._adapter.settings.value("chat_notifications"):
+            notify(text)
 
     @asked()
     def show_chat(self, chat: ChatId, render: Render) -> bool:
@@ -114,7 +94,7 @@ class ChatViews:
 
     def _waiting(self, chat: ChatView, agent: str) -> int:
         """How many files wait for a review, if any of them was written while a chat's agent was at work."""
-        listing = self._listing(chat.window)
+        listing = self._adapter.written.listings.of(chat.window)
         return len(listing.rows) if agent in listing.agents else 0
 
     @posted
@@ -122,11 +102,11 @@ class ChatViews:
         shown = self._shown(chat)
         if shown:
             shown.take_back(draft)
-        self._returned(shown.agent if shown else None, draft.text)
+        self._adapter.comments.prompt_returned(shown.agent if shown else None, draft.text)
         if shown:
-            self._messenger.tell(why, WindowId(shown.window.id()))
+            self._adapter.messenger.tell(why, WindowId(shown.window.id()))
         else:
-            self._messenger.keep_text(None, "Prompt", draft.as_text, why)
+            self._adapter.messenger.keep_text(None, "Prompt", draft.as_text, why)
 
     def _shown(self, chat: ChatId) -> ChatView | None:
         """A chat whose tab is there."""
@@ -199,7 +179,7 @@ class ChatViews:
             self._connect(chat, "")
 
         if folder != chat.folder and chat.agent_key:
-            self._consent.renew(chat.agent_key, folder, move)
+            self._adapter.consent.renew(chat.agent_key, folder, move)
         elif folder != chat.folder:
             move()
         self.go_to(chat)
@@ -220,7 +200,7 @@ class ChatViews:
         if self._may_adopt(view, window):
             self._begin(view, window)
         else:
-            self._tell(lambda chats: chats.close(chat))
+            self.tell(lambda chats: chats.close(chat))
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus. It may be a chat from before a restart or a reload, or one that was moved here."""
@@ -250,7 +230,7 @@ class ChatViews:
         if self.find(view) is None:
             # The companion may have inherited it, or it is from before a restart, and nobody has looked at it since.
             chat_id, waiting = chat_id_of(view), waiting_of(view)
-            self._tell(lambda chats: chats.close(chat_id, waiting))
+            self.tell(lambda chats: chats.close(chat_id, waiting))
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
@@ -292,22 +272,22 @@ class ChatViews:
 
     def begin(self, chat: ChatView) -> None:
         """Begin a new conversation in a chat. The one before stays in the list."""
-        self._tell(lambda chats: chats.begin(chat.id))
+        self.tell(lambda chats: chats.begin(chat.id))
 
     def cancel(self, chat: ChatView) -> None:
         """End the turn that is shown to run, and not one that has begun meanwhile."""
         turn = chat.status.running
-        self._tell(lambda chats: chats.cancel(chat.id, turn))
+        self.tell(lambda chats: chats.cancel(chat.id, turn))
 
     def reconnect(self, chat: ChatView) -> None:
         """Try again now, with the command that the agent has in the settings now."""
         if not is_folder_of(chat.window, chat.folder):
             say(chat.window, NOT_HERE.format(folder=chat.folder))
         elif name := chat.agent_key:
-            renewed = lambda agent: self._tell(lambda chats: chats.reconnect(chat.id, agent))  # noqa: E731
-            self._consent.renew(name, chat.folder, renewed)
+            renewed = lambda agent: self.tell(lambda chats: chats.reconnect(chat.id, agent))  # noqa: E731
+            self._adapter.consent.renew(name, chat.folder, renewed)
         else:
-            self._tell(lambda chats: chats.reconnect(chat.id))
+            self.tell(lambda chats: chats.reconnect(chat.id))
 
     def _connect(self, chat: ChatView, session: str) -> None:
         """Have the companion show a session in a chat, in the folder and with the agent that the chat has now."""
@@ -317,28 +297,21 @@ class ChatViews:
         window, folder, agent = WindowId(chat.window.id()), chat.folder, chat.agent_key
         kept: dict[str, Any] = {"chosen": chat.chosen, "waiting": chat.waiting}
         more = {name: value for name, value in kept.items() if value}
-        self._tell(lambda chats: chats.open(chat.id, window, folder, session, agent, **more))
+        self.tell(lambda chats: chats.open(chat.id, window, folder, session, agent, **more))
 
     def _begin(self, view: sublime.View, window: sublime.Window) -> ChatView:
         drafts = give_back(window, view)
-        letter = self._consent.letter(agent_of(view))
-        chat = ChatView(
-            view,
-            window,
-            letter,
-            lambda href: self.clicks.clicked(chat, href),
-            lambda: self.redraw(chat),
-        )
+        chat = ChatView(self._adapter, view, window)
         self._chats[chat.id] = chat
         if replaced := chat.text.replaced:
-            self._messenger.keep_text(WindowId(window.id()), "Prompt", replaced, OTHER_TEXT)
+            self._adapter.messenger.keep_text(WindowId(window.id()), "Prompt", replaced, OTHER_TEXT)
         for draft in drafts:
             chat.take_back(draft)
         self.redraw(chat)
         self.context.look(window)
         expect(
             lambda: self._chats.get(chat.id) is not chat or chat.render is not None,
-            self._is_starting,
+            lambda: self._adapter.is_starting,
             patience=lambda: PATIENCE,
             starting=lambda: say(window, STARTING),
             silent=lambda: say(window, NO_ANSWER),
@@ -363,7 +336,7 @@ class ChatViews:
         agent, folder = agent_of(view), folder_of(view)
         if not view.is_primary() or not is_folder_of(window, folder):
             return False
-        return self._consent.allows(agent, folder) if agent else self._is_on()
+        return self._adapter.consent.allows(agent, folder) if agent else self._adapter.settings.value("chat_enabled")
 
     def _used(self, chat: ChatView) -> None:
         """Note that a chat has the focus, so that it is the last one."""
@@ -373,4 +346,4 @@ class ChatViews:
     def _end(self, chat: ChatView) -> None:
         chat.end()
         if self._chats.pop(chat.id, None):
-            self._tell(lambda chats: chats.close(chat.id))
+            self.tell(lambda chats: chats.close(chat.id))

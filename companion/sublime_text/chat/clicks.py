@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...chats.transcript.plain import flat
+from ...clis.elsewhere import PathMaps
 from ...platforms.files import is_elsewhere
 from ...platforms.programs import browse
 from ...visible import ShownText, host_of
-from ..bridge import OffThread
 from ..buffers import edit
 from ..panels import Page, say, to_clipboard
 from ..places import open_place
-from ..windows import Focus
 from . import html
 from .permissions import QuestionForm, ask_form, pick_option
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from ...conversation.forms import Value, Values
     from ...conversation.snapshot import Permission
     from ...editor import ChatId
+    from ..adapter import Adapter
     from .html import LinkItem
     from .view import ChatView
 
@@ -37,9 +37,6 @@ MOVED = "The button that you clicked has only just appeared there. Read the ques
 PAGE = "Open this page of {host} in your browser?\n\n{address}"
 UNKNOWN = "It is not known whether {path} is on this computer. If it is, click “It is this computer” above the prompt."
 UNSEEN = "Not all of the question was on the screen. Read on from here to its end, and answer again."
-
-Tell = Callable[[Callable[["Chats"], object]], object]
-"""Calls something with the companion's chats, on the companion thread."""
 
 _CALLS: dict[str, Callable[[Chats, ChatId, str], object]] = {
     "cancel": lambda chats, chat, turn: chats.cancel(chat, turn),
@@ -56,20 +53,8 @@ _CALLS: dict[str, Callable[[Chats, ChatId, str], object]] = {
 class Clicks:
     """Does what the links of a chat say, for that chat alone."""
 
-    def __init__(
-        self,
-        focus: Focus,
-        tell: Tell,
-        off_thread: OffThread,
-        here: Callable[[sublime.Window, str], str],
-        reconnect: Callable[[ChatView], object],
-    ) -> None:
-        """`here` gives the path here of a file that another computer names. `reconnect` connects a chat again."""
-        self._focus = focus
-        self._tell = tell
-        self._off_thread = off_thread
-        self._here = here
-        self._reconnect = reconnect
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
         self._shown = 0
         """How many long questions were shown: the last one goes on."""
         self._entered: dict[tuple[ChatId, str], dict[str, Value]] = {}
@@ -120,7 +105,7 @@ class Clicks:
         elif not where.is_local and not (path := self._mapped(chat, path)):
             say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
         else:
-            open_place(chat.window, self._off_thread, path, link.line)
+            open_place(chat.window, self._adapter.on_another_thread, path, link.line)
 
     def show_link(self, chat: ChatView, point: int) -> None:
         """Offer to open the file that is named at a point, in a popup."""
@@ -141,7 +126,7 @@ class Clicks:
 
     def _mapped(self, chat: ChatView, path: str) -> str:
         """The file here that another computer calls by a path, by the person's setting; empty if there is none."""
-        here = self._here(chat.window, path)
+        here = PathMaps(tuple(self._adapter.settings.of(chat.window, "path_maps").items())).here(path)
         return here if here != path else ""
 
     @staticmethod
@@ -172,9 +157,9 @@ class Clicks:
         what, _, of = href.partition(":")
         match what:
             case "reconnect":
-                self._reconnect(chat)
+                self._adapter.chats.reconnect(chat)
             case _ if call := _CALLS.get(what):
-                self._tell(lambda chats: call(chats, chat.id, of))
+                self._adapter.chats.tell(lambda chats: call(chats, chat.id, of))
             case "tasks" | "changes" | "leave_out" | "sign_in" | "suggestion":
                 # The command is for the chat with the focus.
                 chat.window.focus_view(chat.view)
@@ -244,10 +229,10 @@ class Clicks:
                 edit(page.view, [(end, end, text[at : at + PIECE])])
                 sublime.set_timeout(lambda: append(text, at + PIECE), 10)
 
-        self._off_thread(whole, lambda text: append(text, 0))
+        self._adapter.on_another_thread(whole, lambda text: append(text, 0))
 
     def _insert(self, chat: ChatView, text: str) -> None:
-        view = self._focus.last_code(chat.window)
+        view = self._adapter.focus.last_code(chat.window)
         if view is None:
             say(chat.window, "There is no file to insert it into: go to one first.")
             return
@@ -256,7 +241,7 @@ class Clicks:
         chat.window.focus_view(view)
 
     def _vote(self, chat: ChatView, permission: Permission, option: str | None, answers: Values | None = None) -> None:
-        self._tell(lambda chats: chats.vote(chat.id, permission.id, option, answers))
+        self._adapter.chats.tell(lambda chats: chats.vote(chat.id, permission.id, option, answers))
 
 
 def waiting(chat: ChatView) -> Permission | None:

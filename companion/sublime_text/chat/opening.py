@@ -27,9 +27,10 @@ from ..panels import PanelItem, choose, say, to_clipboard
 from ..windows import is_folder_of
 
 if TYPE_CHECKING:
-    from ...agents import AgentCommand, McpServer
+    from ...agents import AgentCommand
     from ...settings import DaemonSettings
     from ..adapter import Adapter
+    from ..settings import SettingsFile
     from .view import ChatView
 
 
@@ -58,16 +59,12 @@ class Consent:
     A new command is asked about again, and so is another folder.
     """
 
-    def __init__(
-        self, agents: Callable[[], tuple[AgentCommand, ...]], servers: Callable[[], tuple[McpServer, ...]]
-    ) -> None:
-        """`servers` are the MCP servers that every agent gets."""
-        self._agents = agents
-        self._servers = servers
+    def __init__(self, settings: SettingsFile) -> None:
+        self._settings = settings
 
     def find(self, name: str) -> AgentCommand | None:
         """The agent of a name, as the settings have it now."""
-        return next((agent for agent in self._agents() if agent.name == name), None)
+        return next((agent for agent in self._settings.daemon().agents if agent.name == name), None)
 
     def letter(self, name: str) -> str:
         """What stands for an agent where there is little room; for the daemon's agent if none is named."""
@@ -115,8 +112,8 @@ class Consent:
 
     @property
     def _words(self) -> list[str]:
-        """The MCP servers, each as the person sees it."""
-        return [server.words for server in self._servers()]
+        """The MCP servers that every agent gets, each as the person sees it."""
+        return [server.words for server in self._settings.daemon().agents_mcp_servers]
 
     def allow(self, agent: AgentCommand, folder: str = "") -> None:
         """The person has said yes to the command of an agent, and to starting it in a folder if one is given."""

@@ -7,7 +7,7 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
@@ -26,7 +26,7 @@ from .text import prompt_start
 
 if TYPE_CHECKING:
     from ...chats.chats import Chats
-    from .clicks import Tell
+    from ..adapter import Adapter
     from .view import ChatView
 
 
@@ -279,24 +279,8 @@ STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat 
 class PromptSender:
     """Sends prompts. Lives on the UI thread."""
 
-    def __init__(
-        self,
-        tell: Tell,
-        context: ContextOffers,
-        begin: Callable[[ChatView], object],
-        *,
-        is_starting: Callable[[], bool],
-        sent: Callable[[ChatView, Draft], object],
-    ) -> None:
-        """`begin` begins a new conversation in a chat. `sent` hears of each prompt that goes.
-
-        `is_starting`: whether the companion will answer, but not yet.
-        """
-        self._tell = tell
-        self._context = context
-        self._begin = begin
-        self._is_starting = is_starting
-        self._sent = sent
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
 
     def send(
         self, chat: ChatView, text: str | None = None, *, mid_turn: bool = False, excerpts: Sequence[Excerpt] = ()
@@ -308,9 +292,9 @@ class PromptSender:
             return
         if text is None and chat.render is None:
             # What is sent would be lost, so it stays in the prompt.
-            say(chat.window, STARTING_CHAT if self._is_starting() else NO_ANSWER)
+            say(chat.window, STARTING_CHAT if self._adapter.is_starting else NO_ANSWER)
             return
-        self._context.look(chat.window)
+        self._adapter.chats.context.look(chat.window)
         context = chat.context
         if text is None:
             chat.sent()
@@ -324,19 +308,19 @@ class PromptSender:
         # A message into a running turn is a text alone, and so is a command.
         if context and not in_turn and not draft.text.startswith("/"):
             draft = replace(draft, excerpts=(*draft.excerpts, context))
-        self._sent(chat, draft)
+        self._adapter.comments.prompt_sent(chat.agent, draft.text)
         chat.sending(draft)
 
         def send(chats: Chats) -> None:
             chats.send(chat.id, draft, mid_turn=in_turn)
             sublime.set_timeout(chat.taken)
 
-        self._tell(send)
+        self._adapter.chats.tell(send)
 
     def _do_instead(self, chat: ChatView, what: Instead) -> None:
         """Do what a slash command is for."""
         if what == "new":
-            self._begin(chat)
+            self._adapter.chats.begin(chat)
         else:
             chat.window.focus_view(chat.view)
             chat.window.run_command(f"qwen_companion_chat_{what}")
@@ -402,20 +386,14 @@ def excerpt_of_lines(uri: str, name: str, first: int, last: int, text: str, *, i
 class ContextOffers:
     """Offers it to the chats of a window. Lives on the UI thread."""
 
-    def __init__(
-        self,
-        chats: Callable[[sublime.Window], Sequence[ChatView]],
-        context: Callable[[sublime.Window], Excerpt | None],
-    ) -> None:
-        """`chats` are those of a window, `context` is what goes with their prompts now."""
-        self._chats = chats
-        self._context = context
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
         self._looking: set[int] = set()
         """The windows in which the active file is looked at soon."""
 
     def look_soon(self, window: sublime.Window | None) -> None:
         """The same after a while, since a selection changes often."""
-        if window and self._chats(window) and window.id() not in self._looking:
+        if window and self._adapter.chats.within(window) and window.id() not in self._looking:
             self._looking.add(window.id())
 
             def look() -> None:
@@ -426,7 +404,9 @@ class ContextOffers:
 
     def look(self, window: sublime.Window | None) -> None:
         """Another file may be active in a window, or something else selected in it."""
-        if window and (chats := self._chats(window)):
-            context = self._context(window)
+        if window and (chats := self._adapter.chats.within(window)):
+            settings = self._adapter.settings
+            view = self._adapter.focus.last_code(window) if settings.value("chat_context") else None
+            context = context_of(view, settings.sharing(window))
             for chat in chats:
                 chat.offer(context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -23,6 +24,7 @@ from .text import ChatText, UndoHistory
 
 if TYPE_CHECKING:
     from ...chats.transcript.render import Ask, Code, Render
+    from ..adapter import Adapter
 
 
 class Scroll:
@@ -208,17 +210,10 @@ def waiting_of(view: sublime.View) -> list[Returned]:
 
 
 class ChatView:
-    """The view of a chat. `act` is called with the href of a click, `damaged` if the transcript was edited."""
+    """The view of a chat."""
 
-    def __init__(
-        self,
-        view: sublime.View,
-        window: sublime.Window,
-        letter: str,
-        act: Callable[[str], None],
-        damaged: Callable[[], object],
-    ) -> None:
-        """`view` is a new one, or one from an earlier run. `letter` stands for the agent."""
+    def __init__(self, adapter: Adapter, view: sublime.View, window: sublime.Window) -> None:
+        """`view` is a new one, or one from an earlier run."""
         self.view = view
         self.id = chat_id_of(view)
         """Names the chat as long as the editor runs, over reloads, too."""
@@ -226,7 +221,6 @@ class ChatView:
         """Where its tab is, as far as is known."""
         self.home = window
         """The window that the companion runs it for."""
-        self._icon = f"[{letter}]"
         self.render: Render | None = None
         self._unshown: Literal["", "told", "taken"] = ""
         """Whether a prompt was sent that no frame shows yet, and whether the companion has taken it."""
@@ -244,13 +238,16 @@ class ChatView:
         """What was put back at the beginning of the prompt: its text, and how many excerpts and pictures."""
         self.record = VIEWS.take(view, "chat")
         """What is known about it over restarts: see `companion.sublime_text.chat`."""
+        self._icon = f"[{adapter.consent.letter(self.agent_key)}]"
+        """Stands for the agent."""
         view.settings().update(_SETTINGS)
         view.set_scratch(True)
         view.assign_syntax(SYNTAX if sublime.syntax_from_path(SYNTAX) else FALLBACK_SYNTAX)
         if not view.name():
             view.set_name(self._title(""))
-        self.text = ChatText(view, damaged)
+        self.text = ChatText(view, partial(adapter.chats.redraw, self))
         self.attention = AskAttention(self.text)
+        act = partial(adapter.chats.clicks.clicked, self)
         self.marks = ChatMarks(view, self._icon, act)
         self.scroll = ScrollWatch(view, act)
         excerpts, pictures = attached(self.record.get("attached"))
