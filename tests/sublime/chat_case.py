@@ -45,7 +45,7 @@ class Recorder:
         self.calls: list[tuple[Any, ...]] = []
         self.answers: dict[str, Any] = {}
         for part in ("sessions", "history", "changes", "tasks", "options", "sign_in"):
-            room = loaded(f"chats.{part}" if part in {"history", "changes", "sessions"} else "chats.chats")
+            room = loaded("chats.history" if part in {"history", "changes", "sessions"} else "chats.chats")
             kind = getattr(room, f"Chat{part.title().replace('_', '')}")
             setattr(self, part, _Part(self, kind, f"{part}."))
         self._own = _Part(self, loaded("chats.chats").Chats, "")
