@@ -161,6 +161,16 @@ class TestContext(ChatCase):
         self.code.run_command("append", {"characters": "x" * (context.MOST_SELECTED + 10)})
         self.select_text(0, self.code.size())
         self.adapter.chats.context.look(self.window)
+        read: list[int] = []
+        substr = sublime.View.substr
+
+        def watched(view: sublime.View, where: sublime.Region | int) -> str:
+            read.append(where.size() if isinstance(where, sublime.Region) and view == self.code else 0)
+            return substr(view, where)
+
+        with patch.object(sublime.View, "substr", watched):
+            self.adapter.chats.context.look(self.window)
+        self.assertLessEqual(max(read), context.MOST_SELECTED + 1, "a long one would hold the editor up")
         [excerpt] = yield from self.sent()
         self.assertTrue(excerpt.text.endswith("x\n(The rest of the selection is left out.)"))
         self.assertLess(len(excerpt.text), context.MOST_SELECTED + 100)

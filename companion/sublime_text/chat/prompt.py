@@ -371,7 +371,9 @@ def excerpt(view: sublime.View, region: sublime.Region, most: int | None = None)
     uri, name = named(view)
     # A selection that ends at the beginning of a line doesn't include that line.
     first, last = view.rowcol(region.begin())[0] + 1, view.rowcol(region.end() - 1)[0] + 1
-    text = view.substr(region)
+    # A whole log may be selected: the editor is held up while it is read.
+    end = region.end() if most is None else min(region.end(), region.begin() + most + 1)
+    text = view.substr(sublime.Region(region.begin(), end))
     if most is not None and len(text) > most:
         text = f"{text[:most]}\n(The rest of the selection is left out.)"
     return excerpt_of_lines(uri, name, first, last, text, is_automatic=most is not None)
