@@ -26,7 +26,7 @@ from ..conversation.snapshot import ChatNotice, ConnectionStatus, Item, Message,
 from ..editor import ChatId
 from ..provenance.calls import ReportedTurn, calls_of
 from .connection import ChatConnection, Chosen
-from .outbox import Outbox
+from .outbox import ON_ITS_WAY, Outbox
 from .permissions import Approvals
 from .prompt import ChatFolder, Draft, Excerpt, Returned
 from .transcript.render import Render
@@ -590,7 +590,6 @@ def _name(agent: AgentCommand | None) -> str:
     return agent.name if agent else ""
 
 
-ON_ITS_WAY = "This was on its way when the chat ended: check whether it has arrived before you send it again."
 BUSY = "A turn runs: wait until it ends, or cancel it first."
 
 

@@ -35,10 +35,11 @@ from ..platforms.files import Content, FileRefusedError, HangingError, Irregular
 from ..provenance.calls import ReportedTurn
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
-from .chat import CHANGED, CLOSED, ON_ITS_WAY, QUICK_STOP_LIMIT, Chat, check_idle
+from .chat import CHANGED, CLOSED, QUICK_STOP_LIMIT, Chat, check_idle
 from .chat_screen import ChatScreen
 from .connection import Chosen
 from .history import ChatChanges, ChatHistory, ChatSessions
+from .outbox import ON_ITS_WAY
 from .prompt import ChatFolder, Draft, Returned
 from .transcript.plain import clean
 from .watch import TurnReasons, WrittenTurns

@@ -130,6 +130,10 @@ ARRIVAL_STEP = 0.1
 """Seconds between two looks."""
 
 
+UNSENT = "This could not be sent."
+ON_ITS_WAY = "This was on its way: check whether it has arrived before you send it again."
+
+
 class UncertainError(ChatError):
     """The connection was lost while a prompt was sent, and doesn't come back."""
 
@@ -275,7 +279,7 @@ class Outbox:
         return self._sent.get(queued) or Draft(text)
 
     async def _deliver(self, key: str, waiting: _Waiting, *, mid_turn: bool) -> None:
-        why = "This could not be sent."
+        why = ""
         try:
             async with self._sending:
                 await self._send(waiting, mid_turn=mid_turn)
@@ -283,7 +287,7 @@ class Outbox:
             why = str(error)
         finally:
             if not waiting.prompt and self._settle(key):
-                self._chat.give_back(waiting.draft, why)
+                self._chat.give_back(waiting.draft, why or (ON_ITS_WAY if waiting.is_going else UNSENT))
 
     def _look_at(self, key: str) -> None:
         if waiting := self._waiting.get(key):

@@ -6,10 +6,12 @@ import asyncio
 import base64
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, patch
 
 import pytest
 
 from companion.backends.daemon import transport
+from companion.backends.daemon.client import DaemonAgent
 from companion.chats import chat as chat_module
 from companion.chats import outbox
 from companion.chats.prompt import Draft, Excerpt
@@ -31,6 +33,17 @@ async def test_a_prompt_goes_out_as_soon_as_the_chat_is_connected_and_in_order(r
     await room.asked("POST /session/s/prompt", 2)
     assert prompts(room) == [[{"type": "text", "text": "first"}], [{"type": "text", "text": "second"}]]
     assert room.editor.returned == []
+
+
+async def test_a_prompt_that_may_have_gone_out_is_not_said_to_be_unsent(
+    room: Room, stormy: pytest.LogCaptureFixture
+) -> None:
+    """The person would send it a second time."""
+    await room.opened()
+    with patch.object(DaemonAgent, "prompt", AsyncMock(side_effect=RecursionError)):
+        room.chats.send(CHAT, Draft("Once"))
+        await until(lambda: room.editor.returned)
+    assert room.editor.returned == [(CHAT, Draft("Once"), outbox.ON_ITS_WAY)]
 
 
 async def test_mentions_become_files_where_the_daemon_has_them(room: Room, project: Path) -> None:

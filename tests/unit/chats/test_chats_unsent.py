@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from companion.chats.chat import ON_ITS_WAY
 from companion.chats.chats import CUT_OFF
+from companion.chats.outbox import ON_ITS_WAY
 from companion.chats.prompt import Draft, Excerpt, Returned
 from companion.editor import WindowId
 
