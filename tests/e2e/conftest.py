@@ -21,6 +21,15 @@ from .gemini import Gemini
 from .qwen import Home, MissingError, Qwen, node, node_modules, pinned_command
 from .session import GREET, CliSession, GeminiSession, Session
 
+#: Files that take minutes. A process that got one of them last would go on alone when the others are done.
+LONGEST = ("test_doors.py", "test_why.py", "test_status.py", "test_each_cli.py", "test_changes.py", "test_elsewhere.py")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have the longest files begin first."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.TestReport, pytest.TestReport]:
