@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -51,11 +50,3 @@ def test_the_pages_say_what_was_tried(page: str) -> None:
     said = ["Open a folder", f"**{RUN}**", QUESTION, "*Yes*", f"`{STATUS}`", "`F8`", "`Ctrl+S`"]
     places = [text.index(words) for words in said]
     assert places == sorted(places)
-
-
-def test_each_step_has_its_picture() -> None:
-    page = (PROJECT / "docs" / "start.md").read_text(encoding="utf-8")
-    steps = re.findall(r"^\d\. ", page, re.MULTILINE)
-    pictures = re.findall(r"!\[[^\]]+\]\((pictures/connect-\d\.png)\)", page)
-    assert len(steps) == len(pictures) == len(set(pictures)) >= 6
-    assert all((PROJECT / "docs" / picture).is_file() for picture in pictures)

@@ -36,4 +36,4 @@ def test_each_source_is_a_page_at_a_version_and_is_used(page: str) -> None:
 
 def test_each_row_has_a_cell_for_every_companion(page: str) -> None:
     rows = [line for line in page.splitlines() if line.startswith("|")]
-    assert {line.count("|") for line in rows} == {9}
+    assert len({line.count("|") for line in rows}) == 1

@@ -29,15 +29,6 @@ def test_every_file_on_the_way_is_there(root: Path):
     assert [name for name in sorted(named) if not (root / "companion" / name).is_file()] == []
 
 
-def test_each_room_says_what_it_does_and_where_to_begin(root: Path):
-    rooms = [path for path in (root / "companion").rglob("__init__.py") if path.parent != root / "companion"]
-    assert rooms
-    for room in rooms:
-        begin = re.search(r"Start\s+with\s+`(\w+)`", room.read_text())
-        assert begin, room
-        assert (room.parent / f"{begin[1]}.py").exists() or (room.parent / begin[1]).is_dir(), room
-
-
 def test_each_room_names_modules_that_are_there(root: Path):
     """Its own, or other rooms and modules of the package; what is no module has other signs in its backticks."""
     companion = root / "companion"
