@@ -146,9 +146,9 @@ def everything(folder: Path, edit: Callable[[Path, str, str], Call], **shell: ob
     ]
 
 
-@pytest.fixture(params=["", "yolo"], ids=["in its default mode", "yolo"])
-def qwen(request: pytest.FixtureRequest, programs: None) -> Iterator[Reviewed]:
-    reviewed = started(lambda home, model: Qwen(home, model, approval=request.param))
+@pytest.fixture
+def qwen(programs: None) -> Iterator[Reviewed]:
+    reviewed = started(lambda home, model: Qwen(home, model, approval=""))
     yield reviewed
     reviewed.session.close()
 

@@ -73,6 +73,9 @@ def test_it_connects_by_itself_and_its_model_hears_of_the_selection_also_after_a
     cli = place.run()
     did(CONNECTS[0])
     for step in CONNECTS[1:]:
+        if step == CONNECTS[2]:
+            place.editor.do("reload_package")
+            place.wait_connected()
         place.select(1)
         script = cli.ask("What is it")
         cli.wait_done(script)
@@ -80,39 +83,39 @@ def test_it_connects_by_itself_and_its_model_hears_of_the_selection_also_after_a
         assert "greet.py" in heard
         assert 'print(\\\\\\"hi\\\\\\")' in heard or 'print(\\"hi\\")' in heard
         did(step)
-        place.editor.do("reload_package")
-        place.wait_connected()
 
 
 @each
-@pytest.mark.parametrize("how", ["accepted", "edited", "rejected", "closed"])
-def test_a_proposal_is_answered_in_the_editor(place: Place, did: Did, how: str) -> None:
+def test_proposals_are_answered_in_the_editor(place: Place, did: Did) -> None:
+    """One after the other. The edited one is the last, since its model hears of that from then on."""
     cli = place.run()
-    script = cli.ask_to_edit(place.path, '"hi"', '"hello"')
-    proposal = place.editor.wait_diff(place.path)
-    assert proposal["text"] == HELLO
-    did(PROPOSES[0])
-    if how == "edited":
-        place.editor.do("set_text", view=proposal["id"], text=MINE)
-    if how == "closed":
-        place.editor.do("close_view", view=proposal["id"])
-    elif how == "rejected":
-        place.editor.reject(proposal)
-    else:
-        place.editor.accept(proposal)
-    place.editor.wait_no_diff()
-    if how in ("rejected", "closed"):
-        cli.wait_idle()
-        assert place.path.read_text() == GREET
-        did(f"a {how} diff changes nothing")
-        return
-    cli.wait_done(script)
-    wanted = HELLO if how == "accepted" else MINE
-    place.editor.wait("text", lambda: place.path.read_text() == wanted)
-    did(f"the {how} text is in the file")
-    if place.family.takes_edits:
-        heard = "user modified your proposed changes" in place.heard(script).lower()
-        assert heard is (how == "edited")
+    for how in ("rejected", "closed", "accepted", "edited"):
+        path = place.home.write(f"{how}.py", GREET)
+        script = cli.ask_to_edit(path, '"hi"', '"hello"')
+        proposal = place.editor.wait_diff(path)
+        assert proposal["text"] == HELLO
+        did(PROPOSES[0])
+        if how == "edited":
+            place.editor.do("set_text", view=proposal["id"], text=MINE)
+        if how == "closed":
+            place.editor.do("close_view", view=proposal["id"])
+        elif how == "rejected":
+            place.editor.reject(proposal)
+        else:
+            place.editor.accept(proposal)
+        place.editor.wait_no_diff()
+        if how in ("rejected", "closed"):
+            cli.wait_idle()
+            assert path.read_text() == GREET
+            did(f"a {how} diff changes nothing")
+            continue
+        cli.wait_done(script)
+        wanted = HELLO if how == "accepted" else MINE
+        place.editor.wait("text", lambda path=path, wanted=wanted: path.read_text() == wanted)
+        did(f"the {how} text is in the file")
+        if place.family.takes_edits:
+            heard = "user modified your proposed changes" in place.heard(script).lower()
+            assert heard is (how == "edited")
 
 
 @each

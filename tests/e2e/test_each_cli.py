@@ -11,6 +11,8 @@ from .cli import CONNECTED, ESCAPE
 from .session import EDITED, GREET, GREET_BETTER, SETTLED, CliSession
 
 EachSession = CliSession[Any]
+#: Enough for what only the second one could break. `scripts/soak` does many.
+RELOADS = 3
 
 
 @pytest.fixture(params=["session", "gemini_session"], ids=["qwen", "gemini"])
@@ -82,10 +84,10 @@ def test_escape_in_the_terminal_closes_the_diff(session: EachSession) -> None:
     session.assert_refused(path)
 
 
-def test_the_cli_stays_connected_over_ten_reloads_with_nothing_typed(session: EachSession) -> None:
+def test_the_cli_stays_connected_over_reloads_with_nothing_typed(session: EachSession) -> None:
     """The port, the token and the CLI's session stay. Context and diffs work after each reload."""
     lock = session.editor.lock()
-    for number in range(10):
+    for number in range(RELOADS):
         session.editor.do("reload_package")
         path = session.file(f"reloaded{number}.py")
         session.editor.open_file(path)
