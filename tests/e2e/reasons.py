@@ -33,6 +33,9 @@ CHECK = """\
             raise ValueError(f"We do not sell {title!r}")
 """
 OWN = ("PRICES = {", "the_line_of_the_person", "amount += PRICES", "for title")
+NOTHING = "QwenCompanion: Nothing is known of why this is here."
+#: Seconds until a question is asked once more: none is answered whose text was read again from the disk meanwhile.
+ANSWERED = 5.0
 #: Seconds until a turn is in the log: two looks at the transcript after its end, on a busy machine.
 LOGGED = 60.0
 
@@ -148,18 +151,29 @@ class Reasons:
             while not (script.tag in (said := self.why(name, words)) and script.said(at) in said):
                 assert time.monotonic() < end, (words, script.said(at), said)
                 time.sleep(1)
-        assert [self.why("shop.py", words) for words in OWN] == [""] * len(OWN)
+        assert [self.why("shop.py", words) for words in OWN] == [NOTHING] * len(OWN)
 
     def why(self, name: str, words: str) -> str:
-        """The text of the popup at the line with these words; empty if nothing is known."""
+        """The text of the popup at the line with these words; `NOTHING` if the status bar says that."""
+        return self.editor.wait("answer", lambda: self._answer(name, words))
+
+    def _answer(self, name: str, words: str) -> str:
+        """The same; empty if there was no answer within `ANSWERED` seconds."""
         view = self.editor.open_file(self.folder / name)
         start = self.editor.view(view)["text"].index(words)
         self.editor.do("select", view=view, regions=[[0, 0]])
         self.editor.do("select", view=view, regions=[[start, start]])
+        before = self._said_nothing()
         self.editor.do("command", name="qwen_companion_why", view=view)
-        end = time.monotonic() + 1.0
+        end = time.monotonic() + ANSWERED
         while time.monotonic() < end:
             if popup := self.editor.view(view).get("popup"):
                 return html.unescape(re.sub("<style>.*?</style>|<[^>]+>", " ", popup, flags=re.DOTALL))
+            if self._said_nothing() > before:
+                return NOTHING
             time.sleep(0.05)
         return ""
+
+    def _said_nothing(self) -> int:
+        """How many times the status bar has said that nothing is known."""
+        return [message["text"] for message in self.editor.state()["messages"]].count(NOTHING)
