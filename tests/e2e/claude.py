@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from .cli import START, STEP, Cli
 from .model import Call, Model, Script
 from .qwen import PROJECT, Home, MissingError
-from .terminal import Terminal, WaitedError
+from .terminal import Terminal
 
 KEY = "none-needed-none-needed-none-needed"
-MANUAL = "No, keep "
-"""An answer to what the first start of 2.1.318 asks; marked is the other one."""
-ASKED = 10.0
-"""Seconds within which it asks that."""
 READY = "❯"
 QUESTION = "Do you want to"
 
@@ -40,6 +34,7 @@ def settle(home: Path, cwd: Path, mode: str = "default", also: Mapping[str, obje
     (home / ".claude").mkdir(exist_ok=True)
     known = {
         "hasCompletedOnboarding": True,
+        "hasSeenAutoDefaultNudge": True,
         "theme": "dark",
         "customApiKeyResponses": {"approved": [KEY[-20:]], "rejected": []},
         "projects": {str(cwd): {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}},
@@ -99,14 +94,8 @@ class Claude(Cli):
         self._port = port
 
     def wait_ready(self) -> None:
-        """Wait until it takes a prompt; its question about the auto mode, a moment later, is answered with No."""
-        self.terminal.wait_text(READY, START)
-        with contextlib.suppress(WaitedError):
-            self.terminal.wait_text(MANUAL, ASKED)
-            self.terminal.press("\x1b[B")
-            time.sleep(0.5)
-            self.terminal.press("\r")
-        self.terminal.wait("prompt", lambda: MANUAL not in self.terminal.text() and self.idle(), START)
+        """Wait until it takes a prompt."""
+        self.terminal.wait("prompt", self.idle, START)
 
     def wait_connected(self) -> None:
         """Wait until it has a connection to the port that its terminal names."""

@@ -207,6 +207,10 @@ class Terminal:
         """Wait until the screen shows `text`."""
         self.wait(f"{text!r} on the screen", lambda: text in self.text(), timeout)
 
+    def wait_drawn(self, text: str, timeout: float = 60.0) -> None:
+        """Wait until the screen shows `text` and has not changed for a second: a CLI takes no key while it draws."""
+        self.wait(f"{text!r} at rest", lambda: text in self.text() and self.quiet_for() > 1.0, timeout)
+
     def press(self, keys: str) -> None:
         """Send keys as they are."""
         self._pty.write(keys)

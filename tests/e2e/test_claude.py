@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -51,8 +50,7 @@ def test_an_answer_in_the_terminal_closes_the_diff(place: ClaudePlace) -> None:
     cli = place.run()
     script = cli.ask_to_edit(place.path, '"hi"', '"hello"')
     place.editor.wait_diff(place.path)
-    # It takes no key while it still draws the question.
-    cli.terminal.wait("question", lambda: QUESTION in cli.terminal.text() and cli.terminal.quiet_for() > 1.0, STEP)
+    cli.terminal.wait_drawn(QUESTION, STEP)
     cli.terminal.press("1")
     cli.wait_done(script)
     place.editor.wait_no_diff()
@@ -65,13 +63,11 @@ def test_in_another_terminal_it_connects_with_its_command(place: ClaudePlace) ->
     place.clis.append(cli)
     cli.wait_ready()
     cli.terminal.type("/ide")
-    cli.terminal.wait_text("Sublime Text")
-    time.sleep(1)
+    cli.terminal.wait_drawn("Sublime Text")
     cli.terminal.press("\x1b[A")  # “None” is marked
-    time.sleep(0.5)
+    cli.terminal.wait_drawn("Sublime Text")
     cli.terminal.press("\r")
-    cli.terminal.wait_text("auto-connect")
-    time.sleep(1)
+    cli.terminal.wait_drawn("auto-connect")
     cli.terminal.press("\r")  # not from now on
     place.select(1)
     cli.terminal.wait_text(PICKED, STEP)

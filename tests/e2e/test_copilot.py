@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -26,9 +25,8 @@ def test_in_a_folder_below_it_connects_with_its_command(place: CopilotPlace) -> 
     place.clis.append(cli)
     cli.wait_ready()
     cli.terminal.type("/ide")
-    cli.terminal.wait_text("Select an IDE workspace")
+    cli.terminal.wait_drawn("Select an IDE workspace")
     assert not place.is_connected()
-    time.sleep(1)
     cli.terminal.press("\r")
     place.wait_connected()
 

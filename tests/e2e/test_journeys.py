@@ -32,6 +32,12 @@ NOT_FOUND = (
     "Install it with: npm install -g @qwen-code/qwen-code - "
     "or name yours in the setting qwen_command."
 )
+# Python runs a module of a certain name when it starts. A CLI of another test would count as one that is installed.
+HIDES_OTHER_PROCESSES = """\
+import psutil
+
+psutil.process_iter = lambda *_: iter([psutil.Process()])
+"""
 OWN_MODE = "QwenCompanion: Qwen Code writes without asking: its settings say “auto-edit”."
 READS = "Do you want to proceed?"
 """What the CLI asks before it reads a file outside of its folder."""
@@ -81,7 +87,11 @@ def test_without_a_cli_the_terminal_and_the_status_report_say_how_to_install_one
     assert str(node) not in clean or not (node / "qwen").exists()
     for name in (".bash_profile", ".profile"):
         (desk.home.home / name).write_text(f"PATH={shlex.quote(os.pathsep.join(clean))}\n", encoding="utf-8")
-    desk.editors.append(editor := Editor(desk.home, [desk.home.workspace], also=[TERMINUS]))
+    alone = desk.home.root / "alone"
+    alone.mkdir()
+    (alone / "sitecustomize.py").write_text(HIDES_OTHER_PROCESSES, encoding="utf-8")
+    first = {"PYTHONPATH": os.pathsep.join([str(alone), str(qwen.PROJECT)])}
+    desk.editors.append(editor := Editor(desk.home, [desk.home.workspace], also=[TERMINUS], variables=first))
     editor.lock()
     editor.do("command", name="qwen_companion_run", args={"cli": "qwen"})
     arguments = told(desk, editor)
@@ -93,11 +103,7 @@ def test_without_a_cli_the_terminal_and_the_status_report_say_how_to_install_one
         terminal.wait("sentence", lambda: _solid(NOT_FOUND) in _solid(terminal.text()))
     finally:
         terminal.close()
-    # A CLI of another test that runs at the same time is one that is installed.
-    without = lambda: found if NO_CLI in (found := desk.report(editor).findings) else None  # noqa: E731
-    findings = editor.wait("finding", without, 180)
-    assert findings
-    assert findings.count(NO_CLI) == 1
+    assert desk.report(editor).findings.count(NO_CLI) == 1
 
 
 def test_a_mode_of_the_persons_own_is_respected_and_said_once(desk: Desk) -> None:

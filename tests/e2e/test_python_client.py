@@ -139,12 +139,13 @@ def test_nothing_is_sent_when_nothing_changed(editor: Editor, client: McpClient)
     assert len(client.received("ide/contextUpdate")) == before
 
 
-def test_the_first_update_has_the_files_that_are_already_open(editor: Editor) -> None:
+def test_the_first_update_has_the_files_that_are_already_open(editor: Editor, client: McpClient) -> None:
     """As soon as the stream is open, without any change in the editor."""
-    editor.open_file(editor.home.workspace / "greet.py")
-    time.sleep(0.5)
-    with connect(editor.lock()) as client:
-        assert _active(client.wait_for("ide/contextUpdate"))["path"] == str(editor.home.workspace / "greet.py")
+    path = editor.home.workspace / "greet.py"
+    editor.open_file(path)
+    client.wait_for("ide/contextUpdate", lambda update: _active(update).get("path") == str(path))
+    with connect(editor.lock()) as other:
+        assert _active(other.wait_for("ide/contextUpdate"))["path"] == str(path)
 
 
 def test_an_accepted_diff_is_notified_with_its_text(editor: Editor, client: McpClient) -> None:

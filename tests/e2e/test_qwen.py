@@ -25,10 +25,7 @@ def test_open_files_cursor_and_selection_reach_the_model(session: Session) -> No
     start = GREET.index('print("hi")')
     session.editor.do("select", view=view, regions=[[start, start + len('print("hi")')]])
     session.cli.wait_told(path.name)
-    time.sleep(SETTLED)
-    script = session.cli.ask("Say hello")
-    session.cli.wait_done(script)
-    prompt = session.model.requests_of(script)[0].last_user_text()
+    prompt = asked(session, 'Selected text:\n```\nprint("hi")')
     assert f'Path: {path}\n  Cursor: line 2, character 16\n  Selected text:\n```\nprint("hi")\n```' in prompt
     assert str(session.home.workspace / "other.txt") in prompt
 
@@ -40,12 +37,7 @@ def test_a_change_of_the_selection_reaches_the_next_prompt(session: Session) -> 
     session.cli.wait_told("moving.txt")
     session.cli.wait_done(session.cli.ask("Say hello"))
     session.editor.do("select", view=view, regions=[[11, 16]])
-    time.sleep(SETTLED)
-    script = session.cli.ask("Say hello again")
-    session.cli.wait_done(script)
-    prompt = session.model.requests_of(script)[0].last_user_text()
-    assert "gamma" in prompt
-    assert "beta" not in prompt
+    assert "beta" not in asked(session, "gamma")
 
 
 def test_a_diff_shows_the_file_on_disk_and_the_proposal(session: Session) -> None:
