@@ -34,10 +34,8 @@ from .handover import Inheritance
 from .libraries.guard import Trouble
 from .platforms.local_sockets import no_port
 from .platforms.programs import OPEN_FOLDERS
-from .provenance import report
-from .provenance.proposals import CliProposal
 from .provenance.transcripts import KINDS, Reader
-from .provenance.why import Provenance
+from .provenance.why import CliProposal, Provenance, review_report
 from .registry.registry import AgentRegistry
 from .review.review import Review
 from .review.review_screen import ReviewScreen
@@ -200,7 +198,7 @@ class Companion:
         now = time.time()
         since = min((folder.round.state.began for folder in self.changes.roots.opened(window)), default=now)
         turns = await self.provenance.turns(window, since)
-        return report.markdown(turns, self.changes.listing(window), comments, now)
+        return review_report(turns, self.changes.listing(window), comments, now)
 
     async def _written_by_agents(self, window: WindowId, path: str, rows: Sequence[int]) -> set[int]:
         """Which lines of a file, from 0, an agent is known to have written."""

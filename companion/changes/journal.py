@@ -18,9 +18,8 @@ from typing import Any, Literal
 
 from ..platforms.files import rename
 from ..snapshots import files
-from ..snapshots.entries import Entry
+from ..snapshots.entries import Entry, on_disk
 from ..snapshots.files import WriteRefusedError
-from ..snapshots.modes import on_disk
 from ..snapshots.objects import StoredContents
 from .round import Round
 from .state import Lines, made, plain

@@ -18,7 +18,7 @@ from functools import partial
 from math import inf
 from typing import NamedTuple, TypeVar
 
-from ..snapshots import project, rules
+from ..snapshots import project
 from ..snapshots.copies import GROWTH
 from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError, blob_id
@@ -589,7 +589,7 @@ class Round:
         """The person has saved a file with ignore rules: they hold at once."""
         data = self.objects.read(entry.blob for entry in (before, after) if entry)
         old, new = (data.get(entry.blob, b"") if entry else b"" for entry in (before, after))
-        made = rules.replaced(self.state.rules, path, old, new)
+        made = project.replaced_rules(self.state.rules, path, old, new)
         if made != self.state.rules:
             self.complete()
             changed = self.store.change_rules(self.state.rules, made)
@@ -753,7 +753,7 @@ class Round:
                 self._note(path, at, weave.saved(data, is_edited=is_save), ours, after, before)
         if is_save or proposed not in (None, after):
             self.state.add_saves([(path, before if is_save else proposed, after)], renamed)
-        if is_save and path.rpartition("/")[2] == rules.IGNORE:
+        if is_save and path.rpartition("/")[2] == project.IGNORE:
             # The baseline has what the person has written there, and none of an agent's rules that wait.
             self._change_rules(path, ours, self.objects.entry(self.state.base, at))
 
@@ -765,7 +765,7 @@ class Round:
         self.state.base = self.state.now
         self._keep_modes(each.path for each in found if each.before is None or each.after is None)
         for each in found:
-            if each.path.rpartition("/")[2] == rules.IGNORE:
+            if each.path.rpartition("/")[2] == project.IGNORE:
                 self._change_rules(each.path, each.before, each.after)
         self.settle()
 

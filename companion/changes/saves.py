@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..review.disk import Encodings, SourceText, decoded, encode_like
-from ..snapshots import rules
+from ..snapshots import project
 from ..snapshots.entries import FILE, Entry, TreeSnapshot
 from .change_screen import SavedText
 from .lines import Weave
@@ -132,7 +132,7 @@ class Saves:
         known = replace(self._state.of(path), agents=(), lines=None)
         is_known = known != FileState() or bool(found.agents or found.lines or self._round.apart([path]))
         waits = found.before is None or found.before != found.base
-        return not (is_known or waits or found.named or path.rpartition("/")[2] == rules.IGNORE)
+        return not (is_known or waits or found.named or path.rpartition("/")[2] == project.IGNORE)
 
     def _saved(self, path: str, seen: Sequence[Sighting], encodings: Encodings, saved: SavedText) -> Overwritten | None:
         """Note one of them."""

@@ -15,8 +15,7 @@ from math import inf
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from ..platforms.files import write_private
-from ..snapshots.entries import Entry, TreeSnapshot
-from ..snapshots.modes import Modes
+from ..snapshots.entries import Entry, Modes, TreeSnapshot
 from ..snapshots.objects import EMPTY_TREE
 from ..snapshots.project import Head
 from .places import ROUND

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 from ..review.disk import Stamp, stamp
 from ..snapshots import files
-from ..snapshots.entries import LARGE, LINK, Difference, Entry
+from ..snapshots.entries import LARGE, LINK, Difference, Entry, on_disk
 from ..snapshots.files import WriteRefusedError
-from ..snapshots.modes import on_disk
 from ..snapshots.objects import StoredContents
 from .hunks import Pieces
 from .lines import Weave, is_of_both

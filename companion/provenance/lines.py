@@ -1,16 +1,218 @@
-"""Finds what the log says of the lines of a text as they are now: moved, indented otherwise, or among others like them.
+"""Which tool call has written which line, and where these lines are in a text of now.
 
-A line is what the latest writer has made of it whose lines fit to the place. If they fit to another place as well, or
-the line is so short that it may be anybody's, nothing is known.
+A turn is done again on the text that was there before it. What a call says is believed only as far as the file has it
+in the end: the text after the turn decides which lines there are, and no call gets more lines of one kind than the turn
+has added. What else was written meanwhile, by the person, a formatter or another agent, is nobody's. What would cost
+too much to find out is nobody's either.
+
+Later a line may have moved, be indented otherwise, or be among others like it. It is what the latest writer has made of
+it whose lines fit to the place. If they fit to another place as well, or the line is so short that it may be anybody's,
+nothing is known.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 
+from ..changes.hunks import differences
+from .calls import TextReplacement
 from .log import LoggedCall, LoggedTurn, Run, hash_of
+
+CONTEXT = 2
+"""Lines that are remembered above and below those that a call has written."""
+EFFORT = 50_000_000
+"""What may be spent on the steps in one file, in characters that are gone over: each takes at most 0.1 µs."""
+_LINE = 100
+"""What it costs to compare a line that has changed, or is between such lines, in the same unit."""
+_HERE = -1
+"""A line that was there before, or that somebody else has written."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayStep:
+    """A replacement of one call, in the order of the turn."""
+
+    call: int
+    replaced: TextReplacement
+
+
+class TooMuchError(Exception):
+    """To find something out costs more than it may."""
+
+
+class Effort:
+    """What is left to spend."""
+
+    def __init__(self) -> None:
+        self.left = EFFORT
+
+    def spend(self, characters: int) -> None:
+        """Call it before they are gone over. Raises TooMuchError."""
+        self.left -= characters
+        if self.left < 0:
+            raise TooMuchError
+
+
+def runs_of(before: str | None, after: str, steps: Sequence[ReplayStep]) -> dict[int, tuple[Run, ...]]:
+    """The lines of a file that each call has written, by the call's number; of none if that would cost too much.
+
+    Args:
+        before: the text of the file before the turn, with what the person has saved meanwhile; None if it isn't known.
+        after: the text after it.
+        steps: the replacements in this file.
+    """
+    start, end = before, _plain(after)
+    try:
+        if start is None:
+            start = _undone(end, steps)
+        if start is None:
+            return {}
+        start = _plain(start)
+        lines = _Lines(start)
+        for step in steps:
+            lines.replace(step)
+        lines.become(end, _HERE)
+    except TooMuchError:
+        return {}
+    return _runs(_lines(end), lines.written(Counter(map(hash_of, _lines(start)))))
+
+
+class _Lines:
+    """The lines of a text, and which call has written each."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._calls = [_HERE] * len(_lines(text))
+        self._effort = Effort()
+
+    def replace(self, step: ReplayStep) -> None:
+        """Do what a call says. If it doesn't fit to the text, nobody knows what it has written.
+
+        Raises TooMuchError.
+        """
+        self._effort.spend(len(self._text))
+        old, new = step.replaced.old, _plain(step.replaced.new)
+        if not old:
+            self.become(new, step.call)
+            return
+        old = _plain(old)
+        if step.replaced.is_whole:
+            self.become(old, _HERE)  # somebody may have changed it since the call before
+        if old == self._text:
+            self.become(new, step.call)
+            return
+        for gone, come in ((old, new), (old.rstrip("\n"), new.rstrip("\n"))):
+            many = self._text.count(gone) if gone else 0
+            if many == 1 or (many and step.replaced.is_everywhere):
+                self._effort.spend(many * len(come))  # a text may double with each call
+                self.become(self._text.replace(gone, come), step.call)
+                return
+
+    def become(self, text: str, call: int) -> None:
+        """The text is another one now, and what is new in it was written by a call. Raises TooMuchError."""
+        if text == self._text:
+            return
+        self._effort.spend(len(text))
+        old, new = _lines(self._text), _lines(text)
+        calls: list[int] = []
+        at = 0
+        if found := differences(old, new):
+            first, last = found[0], found[-1]
+            compared = last.old_end - first.old_start + last.new_end - first.new_start
+            self._effort.left -= _LINE * compared  # that is done: it counts for the next call
+        for change in found:
+            calls += self._calls[at : change.old_start]
+            calls += [call] * change.inserted
+            at = change.old_end
+        self._text, self._calls = text, [*calls, *self._calls[at:]]
+
+    def written(self, before: Counter[str]) -> list[int]:
+        """Who has written each line. Of lines alike no more were written than there are more now."""
+        hashes = [hash_of(line) for line in _lines(self._text)]
+        now = Counter(hashes)
+        told = Counter(each for each, call in zip(hashes, self._calls, strict=True) if call != _HERE)
+        doubtful = {each for each, many in told.items() if many > now[each] - before[each]}
+        return [_HERE if each in doubtful or not each else call for each, call in zip(hashes, self._calls, strict=True)]
+
+
+def _undone(after: str, steps: Sequence[ReplayStep]) -> str | None:
+    """The text before some steps, if undoing them one by one leads there; None if it doesn't.
+
+    Raises TooMuchError.
+    """
+    text, effort = after, Effort()
+    for step in reversed(steps):
+        effort.spend(len(text))
+        old, new = step.replaced.old, _plain(step.replaced.new)
+        if old is None:  # there may have been a file
+            return None
+        old = _plain(old)
+        if new == text:
+            text = old
+        elif new and text.count(new) == 1:
+            text = text.replace(new, old)
+        else:
+            return None
+    return text
+
+
+def _runs(lines: Sequence[str], calls: Sequence[int]) -> dict[int, tuple[Run, ...]]:
+    """The lines of each call in runs, with what is above and below them."""
+    full = [(each, call) for line, call in zip(lines, calls, strict=True) if (each := hash_of(line))]
+    hashes = tuple(each for each, _ in full)
+    found: dict[int, list[Run]] = {}
+    start = 0
+    while start < len(full):
+        call, end = full[start][1], start
+        while end < len(full) and full[end][1] == call:
+            end += 1
+        if call != _HERE:
+            above, below = hashes[max(0, start - CONTEXT) : start], hashes[end : end + CONTEXT]
+            found.setdefault(call, []).append(Run(above, hashes[start:end], below))
+        start = end
+    return {call: tuple(runs) for call, runs in found.items()}
+
+
+def is_seen(before: str, after: str, steps: Sequence[ReplayStep]) -> bool:
+    """Whether one of some steps has left a file as it says, to the byte. Only so many of them are looked at."""
+    effort = Effort()
+    with suppress(TooMuchError):
+        for step in steps:
+            effort.spend(len(before) + len(after))
+            old, new = step.replaced.old, step.replaced.new
+            if step.replaced.is_whole or old is None:
+                found = new == after != before
+            else:
+                found = bool(old.strip()) and old in before and new in after and new not in before
+            if found:
+                return True
+    return False
+
+
+def added_runs(before: str, after: str, known: frozenset[str] | None = None) -> tuple[Run, ...]:
+    """The lines that somebody has added between two texts. With `known`, only those whose hashes it has."""
+    before, after = _plain(before), _plain(after)
+    lines = _Lines(before)
+    lines.become(after, 0)
+    calls = lines.written(Counter(map(hash_of, _lines(before))))
+    if known is not None:
+        hashes = [hash_of(line) for line in _lines(after)]
+        calls = [call if each in known else _HERE for each, call in zip(hashes, calls, strict=True)]
+    return _runs(_lines(after), calls).get(0, ())
+
+
+def _plain(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines if lines[-1] else lines[:-1]
+
 
 ENOUGH = 4
 """Lines in a row, the line itself among them, that make a place sure."""
@@ -22,7 +224,7 @@ COMMON = 100
 """Lines alike in a text: of more, one is only known by what is around it."""
 _FAR = 40
 """Lines that are looked at on each side."""
-_EFFORT = 60_000
+_MOST_PLACES = 60_000
 """Places that are compared for one question, each in about 1 µs: beyond that, nothing is known."""
 
 
@@ -65,7 +267,7 @@ class LoggedLines:
         ]
         """With the hashes of what they have written."""
         self._written: dict[str, list[tuple[Found, _Written]]] = {}
-        self._left = _EFFORT
+        self._left = _MOST_PLACES
 
     def of(self, row: int) -> Found | None:
         """Who has written a line, from 0: without an agent, it was the person. None if that isn't known for sure."""

@@ -4,7 +4,7 @@ None is read before the person has been asked (`Transcripts.allow`).
 
 A transcript is another program's file, in a form that drifts, and whoever writes it may lie. So nothing in it is
 believed for itself: a turn is worth something once one of its tool calls has left a file on the disk that is equal to
-the byte, and `replay` has the last word on each line. No time is taken from it. What is not understood is passed over.
+the byte, and `lines` has the last word on each line. No time is taken from it. What is not understood is passed over.
 
 Where they are, and what is in them: /docs/protocols/transcripts.md. Everything here blocks.
 """

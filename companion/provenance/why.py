@@ -1,6 +1,6 @@
-"""Hears of each turn that is over and of what the person saves, and says why a line is there.
+"""Hears of each turn that is over and of what the person saves, and says why a line is there, and why one is proposed.
 
-Everything here runs on the companion thread and touches no file: that is done on other threads, one turn at a time.
+`Provenance` runs on the companion thread and touches no file: that is done on other threads, one turn at a time.
 """
 
 from __future__ import annotations
@@ -8,25 +8,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Protocol
 
 from ..background import answered
+from ..changes.change_screen import Listing
 from ..changes.hunks import MAX_COMPARED, differences
 from ..changes.places import PlaceError
+from ..changes.rows import ChangeRow
 from ..editor import ChatId, Messages, ReviewId, ViewId, WindowId
 from ..exclusion import Sharing
 from ..platforms import files
 from ..settings import ReadTranscripts
-from .calls import ReportedTurn, below, real_path
-from .lines import Found, LoggedLines
-from .log import LoggedCall, LoggedTurn, ProvenanceLog
+from ..visible import visible, visible_name
+from .calls import ReportedTurn, TextReplacement, below, real_path
+from .lines import Effort, Found, LoggedLines, ReplayStep, TooMuchError, added_runs, is_seen, runs_of
+from .log import MAX_REASON, LoggedCall, LoggedTurn, ProvenanceLog
 from .notes import noted
-from .proposals import CliProposal, ProposalReasons
-from .replay import ReplayStep, added_runs, is_seen, runs_of
-from .transcripts import KINDS, CliTranscript, Kind, Reader, StrangeTranscript, Transcripts
+from .transcripts import KINDS, CliTranscript, Kind, Reader, StrangeTranscript, Transcripts, WaitingCall
 
 logger = logging.getLogger(__name__)
 
@@ -451,3 +454,162 @@ def _text(path: str) -> str | None:
     except OSError:
         return None
     return None if b"\0" in data else data.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class CliProposal:
+    """What a CLI in a terminal proposes for a file. It waits for an answer."""
+
+    reader: Reader
+    number: ReviewId
+    path: str
+    old: tuple[str, ...]
+    """What the CLI may have read: the file with its line endings, and with line feeds."""
+    new: str
+    since: float
+    """When the CLI has connected, in Unix time: what was written down before that is another one's."""
+
+
+class ProposalReasons:
+    """Finds why a CLI proposes something: the call in its transcript that waits for just that text.
+
+    Nothing but the texts tells which call a diff belongs to: the connection has no id that the transcript has. So there
+    is a reason only if a single call fits in all transcripts, to the byte, no other diff that waits has the same text,
+    and the call has not fitted to a diff before. It knows those that wait; what was proposed before, the calls know.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: set[ReviewId] = set()
+        self._ready: Collection[ReviewId] = ()
+        self._unsure: set[ReviewId] = set()
+        """Those that wait and have ever had another one of the same path and text beside them."""
+
+    def look(self, proposals: Sequence[CliProposal]) -> None:
+        """Take on what is proposed. A transcript has had time to tell of what was there at the look before."""
+        numbers, alike = {each.number for each in proposals}, dict[tuple[str, bytes], set[ReviewId]]()
+        for each in proposals:
+            alike.setdefault(_key(each), set()).add(each.number)
+        self._unsure &= numbers
+        self._unsure.update(*(same for same in alike.values() if len(same) > 1))
+        self._ready, self._waiting = numbers & self._waiting, numbers
+
+    def reasons(
+        self, proposals: Sequence[CliProposal], transcripts: Sequence[CliTranscript], sharing: Sharing
+    ) -> dict[ReviewId, str]:
+        """Why something is proposed, as far as the transcripts of that CLI in that window tell. It blocks.
+
+        A reason is empty if it isn't sure any more: it takes another one back.
+        """
+        known: dict[ReviewId, str] = {}
+        roots = [os.path.realpath(folder) for folder in sharing.folders]
+        for each in proposals:
+            path = real_path(each.path)
+            if below(path, roots) is None or sharing.is_excluded(path, roots):
+                continue
+            try:
+                found = list(_fitting(each, path, transcripts))
+            except TooMuchError:
+                known[each.number] = ""
+                continue
+            for call in found:
+                call.proposal = call.proposal or each.number
+            if each.number in self._unsure or len(found) > 1:
+                known[each.number] = ""
+            elif found:
+                call = found[0]
+                known[each.number] = call.reason[-MAX_REASON:] if call.proposal == each.number else ""
+        return {number: reason for number, reason in known.items() if number in self._ready}
+
+
+def _key(proposal: CliProposal) -> tuple[str, bytes]:
+    return proposal.path, blake2b(proposal.new.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _fitting(proposal: CliProposal, path: str, transcripts: Sequence[CliTranscript]) -> Iterator[WaitingCall]:
+    """The calls that would make the proposal. Raises TooMuchError."""
+    effort = Effort()
+    for transcript in transcripts:
+        for call in transcript.talk.waiting(proposal.since):
+            named = {each.path for each in call.replaced}
+            is_alike = len(named) == 1 and os.path.basename(min(named)) == os.path.basename(proposal.path)
+            if is_alike and real_path(min(named)) == path and _makes(call.replaced, proposal, effort):
+                yield call
+
+
+def _makes(replaced: Sequence[TextReplacement], proposal: CliProposal, effort: Effort) -> bool:
+    return any(_done(old, replaced, effort) == proposal.new for old in proposal.old)
+
+
+def _done(text: str, replaced: Sequence[TextReplacement], effort: Effort) -> str | None:
+    """The text after all of some replacements; None if it isn't sure what they replace."""
+    for each in replaced:
+        effort.spend(len(text))
+        if each.old is None:
+            text = each.new
+            continue
+        many = text.count(each.old)
+        if many != 1 and not (many and each.is_everywhere):
+            return None
+        effort.spend(many * len(each.new))
+        text = text.replace(each.old, each.new)
+    return text
+
+
+_TICKS = re.compile(r"`+")
+_MEANS = re.compile(r"([\\`*_\[\]<>#|~!])")
+
+
+def review_report(turns: Sequence[LoggedTurn], listing: Listing, comments: str, now: float) -> str:
+    """A review as Markdown: the turns with their prompts and reasons, what was decided, and the comments.
+
+    `comments` are Markdown already, `now` is a Unix time.
+    """
+    parts = [f"# Review of {_time(now)}"]
+    parts += [_turn(turn) for turn in turns if turn.agent]
+    waiting = [f"- {_code(row.path)} {_count(row)}" for row in listing.rows]
+    decided = [f"- {_code(row.path)} {_count(row)}: {word}" for row, word in listing.done]
+    parts += [_section("Waits for a review", waiting), _section("Reviewed", decided)]
+    parts += [f"## Comments\n\n{comments}"] if comments else []
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _turn(turn: LoggedTurn) -> str:
+    heading = " · ".join(filter(None, (_plain(turn.agent), _plain(turn.model), _time(turn.at))))
+    said = [f"## {heading}"]
+    said += [_quoted(turn.prompt)] if turn.prompt.strip() else []
+    calls: list[str] = []
+    for call in turn.calls:
+        lines = sum(len(run.added) for run in call.runs)
+        asked = f" (asked: {_plain(call.asked)})" if call.asked.strip() else ""
+        reason = f": {_plain(call.reason)}" if call.reason.strip() else ""
+        calls.append(f"- {_code(call.path)}, {lines} line{'s' * (lines != 1)}{asked}{reason}")
+    return "\n\n".join([*said, "\n".join(calls)])
+
+
+def _section(name: str, lines: Sequence[str]) -> str:
+    return f"## {name}\n\n" + "\n".join(lines) if lines else ""
+
+
+def _quoted(text: str) -> str:
+    lines = _MEANS.sub(r"\\\1", visible(text.strip())).split("\n")
+    return "\n".join(f"> {line}".rstrip() for line in lines)
+
+
+def _plain(text: str) -> str:
+    """A text in one line in which nothing is Markdown."""
+    return _MEANS.sub(r"\\\1", " ".join(visible(text).split()))
+
+
+def _code(path: str) -> str:
+    text = visible_name(path)
+    ticks = "`" * (1 + max((len(run) for run in _TICKS.findall(text)), default=0))
+    blank = " " if len(ticks) > 1 else ""
+    return f"{ticks}{blank}{text}{blank}{ticks}"
+
+
+def _count(row: ChangeRow) -> str:
+    return f"+{row.inserted} −{row.deleted}"
+
+
+def _time(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

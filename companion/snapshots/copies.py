@@ -17,10 +17,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from ..platforms import files
-from .entries import LARGE
+from .entries import LARGE, Modes
 from .files import blob_id
 from .git import GitError, GitStoppedError
-from .modes import Modes
 from .objects import StoreObjects
 
 RESERVE = 512 * 1024 * 1024

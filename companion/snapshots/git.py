@@ -14,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -315,3 +316,20 @@ def few_batches(paths: Sequence[str]) -> list[Sequence[str]]:
     """The same for a list; one part without a path, which lists everything, if there would be many."""
     parts = list(batches(paths))
     return parts if len(parts) <= _PARTS else [()]
+
+
+def merge(ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
+    """Two descendants of a content merged; None if they conflict, are binary, or there is no git program."""
+    if ours == base:
+        return theirs
+    if theirs in (base, ours):
+        return ours
+    with tempfile.TemporaryDirectory(prefix="qwen-companion-") as folder:
+        names = [os.path.join(folder, name) for name in ("ours", "base", "theirs")]
+        try:
+            for name, data in zip(names, (ours, base, theirs), strict=True):
+                with open(name, "wb") as file:
+                    file.write(data)
+            return Git(program(), folder, folder).run("merge-file", "-p", "--", *names)
+        except OSError:
+            return None  # git ends with the number of conflicts, or with 255 for a binary file

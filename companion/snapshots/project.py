@@ -1,4 +1,4 @@
-"""The person's own repository: read as files, never by git with its configuration, and never written to.
+"""The person's own repository and its ignore rules: read as files, never by git with its configuration, never written.
 
 An agent or whoever made the project decides what is in it. Only regular files of a limited size are opened, a link is
 none, and what git is to open is looked at before.
@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..platforms import files
@@ -296,3 +296,125 @@ def _bytes(base: str, path: str, limit: int = _SMALL) -> bytes | None:
 
 def _text(base: str, path: str) -> str:
     return (_bytes(base, path) or b"").decode("utf-8", "surrogateescape")
+
+
+IGNORE = ".gitignore"
+_SPECIAL = re.compile(rb"([\\*?\[\]])")
+_RULES_LIMIT = 1024 * 1024
+MOST_RULES = 4 * 1024 * 1024
+"""Bytes of the list: a rule gets the path of its folder, so that a small file in a deep folder makes many of them."""
+
+
+class RulesError(OSError):
+    """There are too many ignore rules; the text is for the person."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"its ignore rules take over {MOST_RULES >> 20} MB, so shorten the .gitignore files in deep folders"
+        )
+
+
+class _Rules(bytearray):
+    """A list of rules that is made."""
+
+    def add(self, rules: Iterable[bytes], folder: bytes = b"") -> _Rules:
+        """Add the rules of the `.gitignore` in a folder. Raises RulesError before they take too much."""
+        for rule in rules:
+            if len(self) + len(folder) + len(rule) > MOST_RULES:
+                raise RulesError
+            self += _anchored(rule, folder) + b"\n"
+        return self
+
+
+def ignore_rules(root: str, ignores: Iterable[str], top: str | None, excludes: Sequence[str]) -> bytes:
+    """The ignore rules for a folder, as one list.
+
+    Of two rules the later one holds, as the deeper `.gitignore` does in git. A round that keeps the list doesn't depend
+    on what becomes of the files: an agent that removes a line has not created the files behind it, and one that adds a
+    line hides nothing.
+
+    `ignores` are the relative paths of its `.gitignore` files, `top` is the work tree that the folder is in, and
+    `excludes` are the files with rules for all of that, the weakest first. Raises RulesError.
+    """
+    rules = _Rules()
+    above = _folders_above(root, top)
+    for path in excludes:
+        rules.add(_rules_below(above[0] if above else (), rules_in(path, follows_links=True)))
+    for at, folder in enumerate(above):
+        rules.add(_rules_below(folder, rules_in(os.path.join(top or root, *above[0][:at], IGNORE))))
+    for path in sorted(ignores, key=lambda path: (path.count("/"), path)):
+        rules.add(rules_in(os.path.join(root, path)), os.fsencode(path[: -len(IGNORE)]))
+    return bytes(rules)
+
+
+def replaced_rules(rules: bytes, path: str, before: bytes, after: bytes) -> bytes:
+    """The rules after a file with some was changed; `path` is relative to the root. Raises RulesError."""
+    folder = os.fsencode(path[: -len(IGNORE)]) if path.endswith(IGNORE) else b""
+    old, new = _Rules(), _Rules().add(_split_rules(after), folder)
+    with contextlib.suppress(RulesError):  # so many are in no list
+        old.add(_split_rules(before), folder)
+    at = (b"\n" + rules).find(b"\n" + old) if old else -1
+    made = rules + new if at < 0 else rules[:at] + new + rules[at + len(old) :]
+    if len(made) > MOST_RULES:
+        raise RulesError
+    return made
+
+
+def rules_without(names: Iterable[str]) -> bytes:
+    """Rules that leave out these folders and what is in them, such as nested repositories."""
+    return b"".join(b"/" + _escaped(os.fsencode(name.rstrip("/"))) + b"/\n" for name in sorted(names))
+
+
+def _folders_above(root: str, top: str | None) -> list[tuple[str, ...]]:
+    """For each folder from `top` to the one above `root`, the names that lead from it to `root`."""
+    if top is None or os.path.normcase(top) == os.path.normcase(root):
+        return []
+    names = tuple(os.path.relpath(root, top).split(os.sep))
+    return [names[at:] for at in range(len(names))]
+
+
+def rules_in(path: str, *, follows_links: bool = False) -> list[bytes]:
+    """The ignore rules in a file, without comments. Git reads no `.gitignore` through a link either."""
+    try:
+        if not follows_links:
+            path = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        data = files.read(path, _RULES_LIMIT, follows_links=follows_links).data
+    except OSError:
+        return []
+    return _split_rules(data)
+
+
+def _split_rules(data: bytes) -> list[bytes]:
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    kept = [line.removesuffix(b"\r") for line in lines]
+    return [line for line in kept if line.strip() and not line.startswith(b"#")]
+
+
+def _anchored(rule: bytes, folder: bytes) -> bytes:
+    """A rule of the `.gitignore` in `folder`, which ends with a slash or is empty, as one of the root's."""
+    if not folder:
+        return rule
+    sign, pattern = (b"!", rule[1:]) if rule.startswith(b"!") else (b"", rule)
+    inside = pattern.rstrip(b" ").removesuffix(b"/")
+    anywhere = b"/" not in inside
+    return sign + b"/" + _escaped(folder) + (b"**/" if anywhere else b"") + pattern.removeprefix(b"/")
+
+
+def _rules_below(names: Sequence[str], rules: Iterable[bytes]) -> list[bytes]:
+    """The rules of a folder above the root that can hold in the root, to which these names lead."""
+    if not names:
+        return list(rules)
+    prefix = os.fsencode("/".join(names)) + b"/"
+    kept: list[bytes] = []
+    for rule in rules:
+        sign, pattern = (b"!", rule[1:]) if rule.startswith(b"!") else (b"", rule)
+        plain = pattern.removeprefix(b"/")
+        if b"/" not in pattern.rstrip(b" ").removesuffix(b"/") or pattern.startswith(b"**/"):
+            kept.append(rule)
+        elif plain.startswith(prefix):
+            kept.append(sign + b"/" + plain[len(prefix) :])
+    return kept
+
+
+def _escaped(path: bytes) -> bytes:
+    return _SPECIAL.sub(rb"\\\1", path)

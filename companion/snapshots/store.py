@@ -20,14 +20,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from ..platforms.files import make_private_folders
-from . import project, rules
-from .commits import Commits
+from . import project
 from .copies import Copies, remove_unfinished
-from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Entry, TreeSnapshot
+from .entries import FILE, LARGE, LINK, PROGRAM, REPOSITORY, Entry, Modes, TreeSnapshot
 from .files import blob_id, large_id
 from .git import Git, GitError, GitStoppedError, names_in
-from .modes import Modes
-from .objects import EMPTY_TREE, OWN, SCRATCH, StoreObjects
+from .objects import EMPTY_TREE, OWN, SCRATCH, Commits, StoreObjects
 from .project import EXCLUDES, Repository
 from .store_index import IndexListing, StoreIndex, Survey, ids_in
 
@@ -180,7 +178,7 @@ class Store:
         outside -= {*own.names} if own and outside else set[str]()
         nested = sorted(name.rstrip("/") for name in outside if name.endswith("/"))
         nested += self._ignored_repositories(ignored)
-        made += rules.without(nested)
+        made += project.rules_without(nested)
         self._write_file(_RULES, made)
         taken = self._taken(found, own) if found and own and is_first else ()
         new = {name for name in outside if not name.endswith("/")}
@@ -260,13 +258,13 @@ class Store:
         top = project.top(self.root)
         at_top = project.repository(top) if top else None
         listed = [*excludes, *([os.path.join(at_top.common, "info", "exclude")] if at_top else ())]
-        self._write_file(_RULES, rules.ignore_list(self.root, (), top, listed))
+        self._write_file(_RULES, project.ignore_rules(self.root, (), top, listed))
         ignored, rest = self.index.standard(survey.others)
         folders = {name for name in ignored if name.endswith("/")}
-        inside = (f"{name}{rules.IGNORE}" for name in folders)
+        inside = (f"{name}{project.IGNORE}" for name in folders)
         names = (*survey.for_git, *survey.others, *ignored, *rest, *inside)
-        found = {name for name in names if f"/{name}".endswith(f"/{rules.IGNORE}")}
-        return folders, rules.ignore_list(self.root, found, top, listed)
+        found = {name for name in names if f"/{name}".endswith(f"/{project.IGNORE}")}
+        return folders, project.ignore_rules(self.root, found, top, listed)
 
     def _taken(self, found: Repository, own: Survey) -> Sequence[str]:
         """The files with whose ids in the index of the person's repository a round can begin.
@@ -370,7 +368,7 @@ class Store:
         """The repository's ignore rules that are in no file of the folder, as an entry that tells if they change."""
         if not (found := project.repository(self.root)):
             return {EXCLUDES: self._beside[EXCLUDES]} if EXCLUDES in self._beside else {}
-        data = b"".join(rule + b"\n" for rule in rules.rules_in(os.path.join(found.common, "info", "exclude")))
+        data = b"".join(rule + b"\n" for rule in project.rules_in(os.path.join(found.common, "info", "exclude")))
         return {EXCLUDES: Entry(FILE, blob_id(data), "rules")} if data else {}
 
     def _sorted(

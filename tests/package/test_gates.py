@@ -49,7 +49,7 @@ OPENED_HERE = {
     "changes/told.py": "what was told, in a store of ours",
     "provenance/log.py": "the log, in the folder of the stores",
     "snapshots/copies.py": "the copies, in a store of ours",
-    "snapshots/merging.py": "three files in a temporary folder of ours",
+    "snapshots/git.py": "three files in a temporary folder of ours",
     "snapshots/project.py": "a copy of the index, in a store of ours",
     "snapshots/store.py": "the store",
     "snapshots/store_index.py": "whether git may read a file, without reading it or waiting",

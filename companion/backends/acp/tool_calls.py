@@ -14,7 +14,7 @@ from typing import Any
 
 from ...json_text import as_list, as_object, as_text
 from ...provenance.calls import replaced_by
-from ...provenance.replay import Effort, TooMuchError
+from ...provenance.lines import Effort, TooMuchError
 from ...review.disk import SourceText
 from ..wire import as_id, as_line, objects
 

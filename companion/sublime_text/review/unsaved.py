@@ -482,7 +482,7 @@ def _digest(text: str) -> bytes:
 
 def _merged(written: _Written, mine: str, encodings: Encodings) -> tuple[str, _Theirs] | None:
     """The text of a tab and what is on the disk now, merged, and the latter; None if they conflict. Blocks."""
-    from ...snapshots.merging import merge  # noqa: PLC0415 - git's module would stall the UI thread
+    from ...snapshots.git import merge  # noqa: PLC0415 - git's module would stall the UI thread
 
     def merge_texts(base: str | None, theirs: str) -> str | None:
         texts = None if base is None else [text.encode("utf-8", "surrogatepass") for text in (mine, base, theirs)]

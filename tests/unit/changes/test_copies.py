@@ -25,7 +25,7 @@ from companion.snapshots.entries import LARGE
 from companion.snapshots.files import blob_id
 from companion.snapshots.git import Git, GitStoppedError
 from companion.snapshots.objects import EMPTY_TREE
-from companion.snapshots.rules import replaced
+from companion.snapshots.project import replaced_rules
 
 from .folders import Folder, committed, git, tree
 
@@ -442,14 +442,14 @@ def test_rules_of_any_length_are_replaced_at_once():
     rules = b"/z\n" * 60_000
     old = b"a\n" * 60_000
     began = time.process_time()
-    assert replaced(rules + old + b"/y\n", ".gitignore", old, old + b"b\n") == rules + old + b"b\n/y\n"
-    assert replaced(rules + old, ".gitignore", old + b"c\n", b"d\n") == rules + old + b"d\n"
+    assert replaced_rules(rules + old + b"/y\n", ".gitignore", old, old + b"b\n") == rules + old + b"b\n/y\n"
+    assert replaced_rules(rules + old, ".gitignore", old + b"c\n", b"d\n") == rules + old + b"d\n"
     assert time.process_time() - began < 2
-    assert replaced(b"xa\na\n", ".gitignore", b"a\n", b"") == b"xa\n"
+    assert replaced_rules(b"xa\na\n", ".gitignore", b"a\n", b"") == b"xa\n"
     deep = f"{'d' * 1000}/.gitignore"
     with pytest.raises(OSError, match="over 4 MB"):
-        replaced(b"", deep, b"", b"a\n" * 5_000)
-    assert replaced(b"x\n", deep, b"a\n" * 5_000, b"") == b"x\n"
+        replaced_rules(b"", deep, b"", b"a\n" * 5_000)
+    assert replaced_rules(b"x\n", deep, b"a\n" * 5_000, b"") == b"x\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")

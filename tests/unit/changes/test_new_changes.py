@@ -9,7 +9,7 @@ import pytest
 
 from companion.changes.notes import MAX_NOTES, limited
 from companion.snapshots.files import WriteRefusedError
-from companion.snapshots.merging import merge
+from companion.snapshots.git import merge
 
 from .folders import AGENT, Folder, committed, git
 from .work import LINES

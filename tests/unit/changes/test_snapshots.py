@@ -14,8 +14,7 @@ import pytest
 
 from companion.changes.places import ignore_files
 from companion.platforms import programs
-from companion.snapshots.git import Git, GitMissingError, GitStoppedError, program
-from companion.snapshots.merging import merge
+from companion.snapshots.git import Git, GitMissingError, GitStoppedError, merge, program
 from companion.snapshots.store import DamagedError
 
 from .folders import Folder, committed, git, tree

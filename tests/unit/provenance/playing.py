@@ -13,9 +13,8 @@ from typing import Any
 
 from companion.editor import ReviewId, WindowId
 from companion.exclusion import Sharing
-from companion.provenance.proposals import CliProposal
 from companion.provenance.transcripts import Kind, Reader, Transcripts
-from companion.provenance.why import Provenance, Reason
+from companion.provenance.why import CliProposal, Provenance, Reason
 from companion.settings import ReadTranscripts
 
 WINDOW = WindowId(1)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from companion.provenance import replay, transcripts
+from companion.provenance import lines as of_lines
+from companion.provenance import transcripts
 
 from .playing import SHOP, Object, Terminal
 from .test_transcripts import RECORDED, ask, call, done, here
@@ -265,7 +266,7 @@ async def test_calls_that_cost_too_much_to_compare_say_nothing(tmp_path: Path, m
     terminal = await ready(tmp_path)
     pieces = [{"old_string": "amount", "new_string": "amount" * 3, "replace_all": True}] * 40
     say(terminal, [waits(terminal), waits(terminal, "Much.", "c2", edits=pieces)])
-    monkeypatch.setattr(replay, "EFFORT", 10_000_000)
+    monkeypatch.setattr(of_lines, "EFFORT", 10_000_000)
     terminal.propose(NEW)
     await terminal.look(3)
     assert terminal.explained == {1: ""}

@@ -22,7 +22,7 @@ from companion.backends.updates import decode_permission
 from companion.backends.wire import MAX_NAME
 from companion.conversation.events import PermissionRequest
 from companion.conversation.forms import Form, Values
-from companion.provenance.replay import Effort
+from companion.provenance.lines import Effort
 from tests.agent_talk import MemoryFiles, Talks, client_of, said, until
 
 OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]

@@ -15,8 +15,8 @@ from companion.backends.acp.decoder import MAX_SHOWN
 from companion.backends.acp.terminals import MAX_KEPT, AgentTerminals
 from companion.backends.acp.tool_calls import Replacement, ToolCalls, paths, place, whole_files, with_told_diffs
 from companion.conversation.snapshot import Diff
-from companion.provenance import replay
-from companion.provenance.replay import Effort
+from companion.provenance import lines as of_lines
+from companion.provenance.lines import Effort
 from tests.agent_talk import Talks, run
 
 FILE = "one\ntwo\nthree\ntwo\nfour\n"
@@ -164,7 +164,7 @@ def test_the_line_of_another_file_names_no_occurrence():
 
 def test_edits_that_cost_too_much_to_make_are_shown_as_they_are(monkeypatch: pytest.MonkeyPatch):
     """A text that doubles with each of a few dozen edits would fill the memory."""
-    monkeypatch.setattr(replay, "EFFORT", 1000)
+    monkeypatch.setattr(of_lines, "EFFORT", 1000)
     call = {"content": [diff("a", "a", "aa")] * 12, "rawInput": {"replace_all": True}}
     assert shown(call, a=["a"]) == [("a", "a", "aa", True)] * 12
     # All files of a call cost something together.

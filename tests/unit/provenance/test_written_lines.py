@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from companion.changes.hunks import differences
-from companion.provenance import replay
+from companion.provenance import lines as of_lines
 from companion.provenance.calls import TextReplacement
-from companion.provenance.replay import ReplayStep, is_seen, runs_of
+from companion.provenance.lines import ReplayStep, is_seen, runs_of
 
 COUNT = 400
 BEFORE = "".join(f"line {at}\n" for at in range(COUNT))
@@ -27,7 +27,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         lines.append(len(old) + len(new))
         return differences(old, new)
 
-    monkeypatch.setattr(replay, "differences", counted)
+    monkeypatch.setattr(of_lines, "differences", counted)
     return lines
 
 
@@ -38,13 +38,13 @@ def test_beyond_a_limit_of_effort_no_call_is_named(
     assert len(runs_of(before, AFTER, steps())) == COUNT
     all_lines = sum(compared)
     compared.clear()
-    monkeypatch.setattr(replay, "EFFORT", COUNT * len(BEFORE) // 10)
+    monkeypatch.setattr(of_lines, "EFFORT", COUNT * len(BEFORE) // 10)
     assert runs_of(before, AFTER, steps()) == {}
     assert sum(compared) < all_lines / 8
 
 
 def test_the_effort_is_that_of_each_file_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "EFFORT", 10 * len(BEFORE) + 1_000)
+    monkeypatch.setattr(of_lines, "EFFORT", 10 * len(BEFORE) + 1_000)
     for _ in range(20):
         after = BEFORE.replace("line 0\n", "LINE 0\n")
         assert list(runs_of(BEFORE, after, steps(1))) == [0]
@@ -78,6 +78,6 @@ def test_a_turn_is_tied_to_a_file_with_a_limit_of_effort(monkeypatch: pytest.Mon
     assert is_seen(before, after, [*lies, *steps(1)])
     assert len(looked) > COUNT
     looked.clear()
-    monkeypatch.setattr(replay, "EFFORT", 10 * (len(before) + len(after)))
+    monkeypatch.setattr(of_lines, "EFFORT", 10 * (len(before) + len(after)))
     assert not is_seen(before, after, [*lies, *steps(1)])
     assert len(looked) <= 10
