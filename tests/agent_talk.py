@@ -200,9 +200,8 @@ class AgentTalk:
 
     async def _follow(self) -> None:
         try:
-            async with self.client.events(self.session, self.conversation.cursor) as stream:
-                assert self.conversation.begin(stream.epoch)
-                async for envelope in stream.envelopes:
+            async with self.client.events(self.session) as envelopes:
+                async for envelope in envelopes:
                     assert self.conversation.apply(envelope)
         except ChatError as error:
             self.error = error
@@ -246,7 +245,6 @@ class AgentTalk:
         self.session = await self.client.resume(left)
         for envelope in unread:
             assert self.conversation.apply(envelope)
-        self.conversation.cursor = None
         self._following = asyncio.create_task(self._follow())
 
     async def _stop_following(self) -> None:

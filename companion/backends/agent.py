@@ -10,11 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 from pydantic import Field
 
-from ..conversation.events import Envelope, EventCursor, Oldest, Replay
+from ..conversation.events import Envelope, Oldest, Replay
 from ..conversation.failures import MissingFeatureError
 from ..conversation.forms import Values
 from ..conversation.snapshot import Choices, Command, ContextWindow, Locality, Queued, Task
@@ -158,20 +158,6 @@ class Way:
     """A page that gives what the variables need; http or https."""
 
 
-class EventStream(Protocol):
-    """The events of a session."""
-
-    @property
-    def epoch(self) -> str:
-        """Names the run of the agent in which the events' ids count."""
-        ...
-
-    @property
-    def envelopes(self) -> AsyncIterator[Envelope]:
-        """The events, until the stream ends."""
-        ...
-
-
 class Agent(ABC):
     """Answers one chat. What it can't do raises MissingFeatureError: see `can`."""
 
@@ -213,8 +199,13 @@ class Agent(ABC):
         """Resume a session, and get its conversation."""
 
     @abstractmethod
-    def events(self, session: AgentSession, cursor: EventCursor | None) -> AbstractAsyncContextManager[EventStream]:
-        """The events of a session after a cursor."""
+    def events(self, session: AgentSession) -> AbstractAsyncContextManager[AsyncIterator[Envelope]]:
+        """The events of a session after those that were read and those of its history, until the stream ends.
+
+        Raises:
+            StaleError: some are missing, or it has not loaded the session.
+            SessionEndedError: the session has ended.
+        """
 
     @abstractmethod
     async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:

@@ -30,6 +30,7 @@ from .workplace import Workplace
 
 if TYPE_CHECKING:
     from .acp.client import AcpAgent
+    from .daemon.answers import EventCursor
     from .daemon.client import DaemonAgent
 
 
@@ -117,6 +118,8 @@ class Connector:
         """The addresses at which a daemon has answered."""
         self._daemon: DaemonAgent | None = None
         """The daemon that was reached last; None if it is an agent."""
+        self._cursors: dict[str, EventCursor | None] = {}
+        """How far the events of daemons' sessions were read, by their ids."""
 
     @property
     def locality(self) -> Locality:
@@ -175,7 +178,7 @@ class Connector:
         """The daemon, and the folder as it calls it."""
         make = await asyncio.to_thread(_daemon_agent)
         address = await self._address(conversation)
-        client = make(address, is_known=address.url in self._known)
+        client = make(address, cursors=self._cursors, is_known=address.url in self._known)
         try:
             folder = await client.connect(self.folder)
             self._known.add(address.url)

@@ -9,18 +9,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from ..agents import DAEMON_AGENT, AgentCommand
-from ..backends.agent import Agent, AgentSession, EventStream
+from ..backends.agent import Agent, AgentSession
 from ..backends.connector import Connector
 from ..backends.workplace import Workplace
 from ..conversation import events
 from ..conversation.conversation import START, Conversation
-from ..conversation.failures import ChatError, NotConnectedError, SessionGoneError, StreamLostError
+from ..conversation.events import Envelope
+from ..conversation.failures import (
+    ChatError,
+    NotConnectedError,
+    SessionEndedError,
+    SessionGoneError,
+    StaleError,
+    StreamLostError,
+)
 from ..conversation.snapshot import Choices, ConnectionStatus, Locality, Snapshot, Status
 from ..json_text import as_object
 from .prompt import ChatFolder
@@ -31,14 +39,6 @@ TASKS_STEP = 3.0
 """Seconds between two looks at the tasks while one runs."""
 TASKS_PAUSE = 0.5
 """Seconds between them at least."""
-
-
-class StaleError(Exception):
-    """The conversation must be rebuilt from the session's history."""
-
-
-class SessionEndedError(Exception):
-    """The session has ended; the message is for the person."""
 
 
 class Backoff:
@@ -89,24 +89,21 @@ async def read(
             with contextlib.suppress(ChatError):
                 conversation.set(commands=await client.commands(attachment.session))
     session = attachment.session
-    async with client.events(session, conversation.cursor) as stream:
-        if not conversation.begin(stream.epoch):
-            attachment.may_be_another = True
-            raise StaleError
+    async with client.events(session) as envelopes:
         if choices := await client.choices(session):
             conversation.set_choices(choices)
             if client.forgets_options:
                 await _choose_again(client, session, was, chosen, choices, conversation)
         conversation.set(lacks=client.lacks)
         conversation.set_connection(ConnectionStatus("live", wants_sign_in=client.is_signed_out))
-        await _follow(client, session, stream, conversation, backoff, chosen)
+        await _follow(client, session, envelopes, conversation, backoff, chosen)
     raise StreamLostError("The daemon has ended the stream of events.")
 
 
 async def _follow(
     client: Agent,
     session: AgentSession,
-    stream: EventStream,
+    envelopes: AsyncIterator[Envelope],
     conversation: Conversation,
     backoff: Backoff,
     chosen: Chosen,
@@ -117,8 +114,7 @@ async def _follow(
     choosing: asyncio.Task[None] | None = None
     try:
         is_measured = False
-        async for envelope in stream.envelopes:
-            _check_stream(envelope.event, session)
+        async for envelope in envelopes:
             if not conversation.apply(envelope):
                 raise StaleError
             changed = envelope.event.changes.keys() if isinstance(envelope.event, events.StatusUpdate) else set[str]()
@@ -249,23 +245,6 @@ async def _measure(client: Agent, session: AgentSession, conversation: Conversat
     with contextlib.suppress(ChatError):
         if window := await client.context_window(session):
             conversation.set(window=window)
-
-
-def _check_stream(event: events.Event, session: AgentSession) -> None:
-    """Raise what an event says about the stream and the session."""
-    match event:
-        case events.ResyncRequired():
-            raise StaleError
-        case events.SessionDied():
-            raise SessionEndedError("The agent's process has ended. Reconnect to resume the conversation.")
-        case events.SessionClosed(client=closer):
-            if closer == session.client_id:
-                raise SessionEndedError("The session is closed. Reconnect to resume it.")
-            raise SessionEndedError("Another client has closed the session. Reconnect to resume it.")
-        case events.StreamEnded(why=why):
-            raise StreamLostError(why)
-        case _:
-            pass
 
 
 def after(
@@ -475,7 +454,9 @@ class ChatConnection:
                     client, attachment = await self._join(attachment, conversation, backoff)
                     await self._read_until_again(client, attachment, conversation, backoff)
                     wait = 0
-                except StaleError:
+                except StaleError as error:
+                    if attachment and error.agent_may_change:
+                        attachment.may_be_another = True
                     wait = backoff.next()
                 except SessionEndedError as end:
                     conversation.interrupt()
@@ -524,7 +505,7 @@ class ChatConnection:
             return attachment.client, attachment
         agent, left = self._connector.agent, self._connector.inherited
         if left and agent:
-            attachment = await self._continued(agent, left, conversation) or attachment
+            attachment = await self._continued(agent, left) or attachment
             if attachment and attachment.client:
                 return attachment.client, attachment
         client, self._attachment = await self._unless_called_off(self._opened(attachment, conversation))
@@ -561,7 +542,6 @@ class ChatConnection:
                 session = AgentSession.known(known, folder) if known else await client.create(folder)
                 # A session that was there before may have begun long before its oldest event.
                 attachment = AttachedSession(session, session.attached or not session.client_id)
-                conversation.cursor = None
         except BaseException as error:
             if isinstance(error, ChatError) and error.wants_sign_in and client.can("authentication"):
                 self._unsigned = client
@@ -581,14 +561,11 @@ class ChatConnection:
             return client, self._connector.locality.folder
         return await self._connector.start_agent(agent, conversation)
 
-    async def _continued(
-        self, agent: AgentCommand, left: Mapping[str, Any], conversation: Conversation
-    ) -> AttachedSession | None:
+    async def _continued(self, agent: AgentCommand, left: Mapping[str, Any]) -> AttachedSession | None:
         """The agent that another instance has left; None if that can't be taken up, and is ended."""
         if (taken := await self._connector.resume_agent(agent, left)) is None:
             return None
         client, session = taken
-        conversation.cursor = None
         self._attachment = AttachedSession(session, is_stale=False, client=client)
         return self._attachment
 

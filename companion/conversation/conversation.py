@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from . import events
-from .events import MOST_TURNS, Earlier, Envelope, EventCursor, Oldest, Replay
+from .events import MOST_TURNS, Earlier, Envelope, Oldest, Replay
 from .snapshot import (
     ChatNotice,
     Choices,
@@ -41,8 +41,6 @@ class Conversation:
     """One session's conversation. Not thread-safe; snapshots may go to any thread."""
 
     def __init__(self) -> None:
-        self.cursor: EventCursor | None = None
-        """Where the events continue; None until that is known."""
         self.rebuilds = 0
         """How often it was rebuilt."""
         self.replaced: list[Queued] = []
@@ -211,24 +209,8 @@ class Conversation:
         """Say something at the end of the latest turn."""
         self._turn_for(Envelope(events.Ignored("a sentence of ours"))).note(sentence)
 
-    def begin(self, epoch: str) -> bool:
-        """Events of a bus are about to come. Returns whether they continue from the cursor; if not, rebuild first."""
-        if self.cursor is None:
-            self.cursor = EventCursor(epoch, 0)
-        return self.cursor.epoch == epoch
-
     def apply(self, envelope: Envelope) -> bool:
-        """Apply an event. One that was applied before changes nothing.
-
-        Returns:
-            False if something is missing before this one, which isn't applied then: rebuild.
-        """
-        if envelope.id is not None and self.cursor is not None:
-            if envelope.id <= self.cursor.id:
-                return True
-            if envelope.id > self.cursor.id + 1:
-                return False
-            self.cursor = EventCursor(self.cursor.epoch, envelope.id)
+        """Apply an event. Returns False if what it is about isn't here: rebuild."""
         if isinstance(envelope.event, events.Rewound) and (self._before or self._has_more):
             # It counts the turns from the first one, which isn't here: all is read again.
             self._turns.clear()
@@ -251,7 +233,6 @@ class Conversation:
         self._status = replace(self._status, plan=(), suggestion="")
         for envelope in history.envelopes:
             self._take(envelope)
-        self.cursor = history.cursor
         is_rewound = any(isinstance(envelope.event, events.Rewound) for envelope in history.envelopes)
         self._end_as_seen({} if is_rewound else before, is_running=history.is_running)
         self._keep_earlier(before, history)
@@ -267,7 +248,6 @@ class Conversation:
         self._permissions.clear()
         for envelope in history.envelopes:
             self._take(envelope)
-        self.cursor = history.cursor
         self.rebuilds += 1
         if not self._turns:
             self.tell(UNTOLD)
@@ -472,7 +452,7 @@ class Conversation:
         self.set(plan=(), suggestion="")
 
     def _pass(self, _envelope: Envelope, _event: object) -> None:
-        """The event is for the connection, or of no interest."""
+        """The event is of no interest."""
 
     # Turns
 
@@ -543,8 +523,4 @@ class Conversation:
         events.PromptDequeued: _dequeued,
         events.StatusUpdate: _changed,
         events.Rewound: _rewound,
-        events.SessionDied: _pass,
-        events.SessionClosed: _pass,
-        events.ResyncRequired: _pass,
-        events.StreamEnded: _pass,
     }

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeGuard
 
+from .failures import ChatError
 from .forms import Form
 from .snapshot import (
     Attachment,
@@ -78,9 +79,11 @@ class Unsupported:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """An event of no interest to a conversation, or an unknown one. It counts when events are numbered."""
+    """An event of no interest to a conversation, or an unknown one."""
 
     kind: str
+    error: ChatError | None = None
+    """What it means for whoever follows the events: they end here. In a history it means nothing."""
 
 
 # Tool calls and permissions
@@ -177,34 +180,6 @@ class Rewound:
     """Which of the prompts that the model was asked it is, from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionDied:
-    """The agent's process has ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionClosed:
-    """A client has closed the session."""
-
-    client: str | None = None
-
-
-# The stream of events
-
-
-@dataclass(frozen=True, slots=True)
-class ResyncRequired:
-    """Events are missing: the conversation must be rebuilt."""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamEnded:
-    """No more events come, although the session goes on."""
-
-    why: str
-    """A sentence."""
-
-
 Event = (
     MessageChunk
     | MessagesInjected
@@ -222,10 +197,6 @@ Event = (
     | PromptDequeued
     | StatusUpdate
     | Rewound
-    | SessionDied
-    | SessionClosed
-    | ResyncRequired
-    | StreamEnded
 )
 
 
@@ -240,7 +211,7 @@ class Envelope:
 
     event: Event
     id: int | None = None
-    """Counts from 1 in each session, without a gap; None for what is about the stream."""
+    """Where an agent numbers what happens in a session: its number. What is about the stream has none."""
     prompt: str | None = None
     """The prompt whose turn it belongs to."""
     client: str | None = None
@@ -251,14 +222,6 @@ class Envelope:
 
 MOST_TURNS = 20
 """Turns of a page."""
-
-
-@dataclass(frozen=True, slots=True)
-class EventCursor:
-    """How far the events have been read: the id of the last one, and the run of the agent that counts them."""
-
-    epoch: str
-    id: int
 
 
 class Earlier(Protocol):
@@ -275,10 +238,9 @@ class Earlier(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A whole conversation, and the cursor from which its events continue."""
+    """A whole conversation."""
 
     envelopes: tuple[Envelope, ...]
-    cursor: EventCursor
     is_running: bool = False
     """Whether a turn runs."""
     queue: tuple[Queued, ...] = ()

@@ -36,6 +36,22 @@ class StreamLostError(ChatError):
     may_have_arrived = True
 
 
+class StaleError(ChatError):
+    """Events are missing, or the agent tells nothing of this session yet: it has to be loaded."""
+
+    final = False
+
+    def __init__(self, *, agent_may_change: bool = False) -> None:
+        self.agent_may_change = agent_may_change
+        super().__init__("Something of the conversation is missing.", "It is read anew.")
+
+
+class SessionEndedError(ChatError):
+    """The session has ended, and its conversation goes on once it is loaded."""
+
+    remedy = "Reconnect to resume it."
+
+
 class MissingFeatureError(ChatError):
     """The agent, or what it is reached through, lacks something that is needed."""
 

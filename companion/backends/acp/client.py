@@ -19,8 +19,8 @@ from typing import Any, cast
 from ...agents import AgentCommand, McpServer, decides, is_variable
 from ...background import answered
 from ...conversation import events
-from ...conversation.events import Envelope, EventCursor, Replay
-from ...conversation.failures import MissingFeatureError, SessionGoneError
+from ...conversation.events import Envelope, Replay
+from ...conversation.failures import MissingFeatureError, SessionGoneError, StaleError
 from ...conversation.forms import Values
 from ...conversation.snapshot import Choices, Locality, Queued
 from ...platforms import programs
@@ -270,7 +270,7 @@ class AcpAgent(Agent):
         self._events.drop()
         loaded = AgentSession.known(session.id, folder, OURS, session.begun)
         is_silent = method == "session/resume" and not any(envelope.prompt for envelope in history)
-        return loaded, Replay(history, self._events.cursor, is_silent=is_silent)
+        return loaded, Replay(history, is_silent=is_silent)
 
     async def _opened(self, method: str, params: Mapping[str, Any]) -> schema.Opened:
         answer = await self.running.signed_in(self.running.peer.call(method, params, SESSION_LIMIT))
@@ -351,9 +351,11 @@ class AcpAgent(Agent):
     # The conversation
 
     @contextlib.asynccontextmanager
-    async def events(self, session: AgentSession, cursor: EventCursor | None) -> AsyncGenerator[Events]:
+    async def events(self, session: AgentSession) -> AsyncGenerator[AsyncGenerator[Envelope]]:
         """The events of the session, until the agent has ended, which is raised."""
-        yield self._events
+        if session.id != self.running.session:
+            raise StaleError  # an agent that was started anew has loaded nothing yet
+        yield self._events.envelopes
 
     async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:
         """Send a prompt, which waits while a turn runs. Returns its id, which the events of its turn carry.

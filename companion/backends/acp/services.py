@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import logging
 import os
+import secrets
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -45,7 +46,8 @@ class Questions:
 
     def __init__(self, tells: Events) -> None:
         self._publish = tells.publish
-        self._name = tells.epoch
+        self._name = secrets.token_hex(8)
+        """Keeps the questions of this agent apart from those of the one before."""
         self._numbers = itertools.count(1)
         self._asked: dict[str, _Asked] = {}
         self._pages: dict[str, str] = {}

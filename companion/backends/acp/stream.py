@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import secrets
 from collections import deque
 from collections.abc import AsyncGenerator
 
-from ...conversation.events import Envelope, Event, EventCursor, TurnCompleted, is_prompt
+from ...conversation.events import Envelope, Event, TurnCompleted, is_prompt
 from .errors import AgentError
 
 OURS = "editor"
@@ -18,15 +17,9 @@ MAX_WAITING = 512
 
 
 class Events:
-    """Events with ids that count without a gap: of the turn that runs, and of a history while it is loaded.
-
-    One reader follows them.
-    """
+    """The events of the turn that runs, and of a history while it is loaded. One reader follows them."""
 
     def __init__(self) -> None:
-        self.epoch = secrets.token_hex(8)
-        """Names this run of the agent: ids of another one mean nothing here."""
-        self._count = 0
         self._waiting: deque[Envelope] = deque()
         self._news = asyncio.Event()
         self._room = asyncio.Event()
@@ -42,15 +35,9 @@ class Events:
         """The last event of a history that goes on after the answer to its request, as with Gemini CLI 0.61."""
         self._numbers = itertools.count(1)
 
-    @property
-    def cursor(self) -> EventCursor:
-        """Where the events continue that nobody has read yet."""
-        return EventCursor(self.epoch, self._count - len(self._waiting))
-
     def put(self, event: Event, prompt: str | None = None) -> None:
         """Add an event, of a prompt's turn if one is named."""
-        self._count += 1
-        self._waiting.append(Envelope(event, self._count, prompt, OURS if prompt else None))
+        self._waiting.append(Envelope(event, None, prompt, OURS if prompt else None))
         if len(self._waiting) >= MAX_WAITING:
             self._room.clear()
         self._news.set()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from ...conversation.events import MOST_TURNS, Envelope, EventCursor, Replay
+from ...conversation.events import MOST_TURNS, Envelope, Replay
 from ...conversation.snapshot import Choices, ContextWindow, Queued, Task
 from ...json_text import as_list, as_object
 from ..agent import RewindPoint, SigningIn
@@ -187,6 +188,14 @@ def choices(answer: Mapping[str, Any]) -> Choices:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class EventCursor:
+    """How far the events of a session have been read: the id of the last one, and the bus that counts them."""
+
+    epoch: str
+    id: int
+
+
 class _Loaded(Wire):
     last_event_id: int
     event_epoch: str = ""
@@ -208,6 +217,12 @@ def _raw(value: object) -> list[Raw]:
     return [cast("Raw", item) for item in as_list(value) if isinstance(item, tuple)]
 
 
+def cursor(answer: Mapping[str, Any]) -> EventCursor:
+    """Where the events continue after the conversation in an answer of `/load`."""
+    loaded = read(_Loaded, answer)
+    return EventCursor(loaded.event_epoch, loaded.last_event_id)
+
+
 def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: bool) -> Replay:
     """The conversation in an answer of `/load`. `has_pages`: whether the daemon gives what it leaves out as pages."""
     loaded = read(_Loaded, answer)
@@ -219,7 +234,6 @@ def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: 
     before, page = split([*settled, *journal])
     return Replay(
         tuple(decode(text) for _, text in page),
-        EventCursor(loaded.event_epoch, loaded.last_event_id),
         loaded.has_active_prompt,
         queue,
         EarlierEvents(before),

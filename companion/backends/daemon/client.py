@@ -1,22 +1,29 @@
 """`qwen serve` as the agent of a chat: one method for each of its routes.
 
-Answers are plain values, refusals are errors that say what to do. It holds no session; each route gets its
-`AgentSession` as an argument. Runs on the companion thread.
+Answers are plain values, refusals are errors that say what to do. Of a session it holds only how far its events were
+read; each route gets its `AgentSession` as an argument. Runs on the companion thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Literal, Self
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
-from ...conversation.events import Envelope, EventCursor, Oldest, Replay
-from ...conversation.failures import AlreadyAnsweredError, ChatError, MissingFeatureError, SessionGoneError
+from ...conversation.events import Envelope, Ignored, Oldest, Replay
+from ...conversation.failures import (
+    AlreadyAnsweredError,
+    ChatError,
+    MissingFeatureError,
+    SessionEndedError,
+    SessionGoneError,
+    StaleError,
+)
 from ...conversation.forms import Values
 from ...conversation.snapshot import Choices, Command, ContextWindow, Locality, Queued, Task
 from ..agent import (
@@ -36,9 +43,10 @@ from ..updates import decode_commands
 from ..wire import objects, read, several, texts
 from . import answers
 from .address import Address
-from .errors import NotADaemonError, RefusedError, TroubleError, WorkspaceMismatchError, missing_feature
+from .answers import EventCursor
+from .errors import ClosedError, NotADaemonError, RefusedError, TroubleError, WorkspaceMismatchError, missing_feature
 from .locality import described, listens_here, sees
-from .transport import SessionEvents, Transport
+from .transport import Transport
 
 NEEDED = ("session_create", "session_events", "session_prompt", "session_cancel", "non_blocking_prompt")
 """The features without which there is no chat. All known versions have them (docs/protocols/qwen-serve.md#versions)."""
@@ -99,9 +107,16 @@ class DaemonAgent(Agent):
 
     model_is_default = True
 
-    def __init__(self, address: Address, *, is_known: bool = False) -> None:
-        """`is_known`: whether a daemon has answered at the address before."""
+    def __init__(
+        self, address: Address, *, cursors: dict[str, EventCursor | None] | None = None, is_known: bool = False
+    ) -> None:
+        """`is_known`: whether a daemon has answered at the address before.
+
+        `cursors`: how far the events of sessions were read, by their ids; None for a new session. The client after this
+        one goes on there.
+        """
         self.address = address
+        self._cursors = {} if cursors is None else cursors
         self.capabilities: answers.Capabilities | None = None
         """What the daemon can do, once `connect` has asked."""
         self._folder = ""
@@ -218,7 +233,9 @@ class DaemonAgent(Agent):
         if self.has("session_source_metadata") and scope == "thread":
             body["sourceType"] = SOURCE
         answer = await self.transport.json("POST", "/session", body, limit=SESSION_LIMIT)
-        return answers.read(AgentSession, answer)
+        created = answers.read(AgentSession, answer)
+        self._cursors[created.id] = None
+        return created
 
     async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
         """Attach to a session, at work, listed or lost, and get its conversation, or the end of a long one."""
@@ -230,10 +247,13 @@ class DaemonAgent(Agent):
         )
         loaded = answers.read(AgentSession, answer)
         queue = tuple(waiting for waiting, state in await self.queue(loaded) if state == "queued")
-        return loaded, await asyncio.to_thread(answers.history, answer, queue, has_pages=has_pages)
+        history = await asyncio.to_thread(answers.history, answer, queue, has_pages=has_pages)
+        self._cursors[loaded.id] = answers.cursor(answer)
+        return loaded, history
 
     async def detach(self, session: AgentSession) -> None:
         """Detach from a session. The daemon closes an idle one when its last client detaches; its history stays."""
+        self._cursors.pop(session.id, None)
         with contextlib.suppress(SessionGoneError):
             await self.transport.json("POST", _path(session, "detach"), {}, session)
 
@@ -314,19 +334,43 @@ class DaemonAgent(Agent):
     # The conversation
 
     @contextlib.asynccontextmanager
-    async def events(self, session: AgentSession, cursor: EventCursor | None) -> AsyncGenerator[SessionEvents]:
-        """The events of a session after a cursor; without one, from the first that the daemon still has.
+    async def events(self, session: AgentSession) -> AsyncGenerator[AsyncIterator[Envelope]]:
+        """The events of a session after those that were read; those of a new one from the first.
 
         Raises:
+            StaleError: the session has to be loaded first, or another bus counts its events by now.
             StreamLostError: the connection has gone, or nothing came for 45 s.
             ChatError: the daemon refuses.
         """
+        if session.id not in self._cursors:
+            raise StaleError
+        cursor = self._cursors[session.id]
         headers = {"Last-Event-ID": str(cursor.id if cursor else 0)}
         if cursor and cursor.epoch:
             headers["X-Qwen-Event-Epoch"] = cursor.epoch
         route = f"{_path(session, 'events')}?snapshot=1&maxQueued={MAX_QUEUED}"
-        async with self.transport.stream(route, headers, session) as stream:
-            yield stream
+        async with self.transport.stream(route, headers, session) as (epoch, envelopes):
+            if cursor is None:
+                self._cursors[session.id] = EventCursor(epoch, 0)
+            elif cursor.epoch != epoch:
+                raise StaleError(agent_may_change=True)
+            async with contextlib.aclosing(self._following(session, envelopes)) as following:
+                yield following
+
+    async def _following(self, session: AgentSession, envelopes: AsyncIterator[Envelope]) -> AsyncGenerator[Envelope]:
+        """The events that were not read before."""
+        async for envelope in envelopes:
+            if isinstance(envelope.event, Ignored) and (error := envelope.event.error):
+                is_ours = isinstance(error, ClosedError) and error.client == session.client_id
+                raise SessionEndedError("The session is closed.") if is_ours else error
+            cursor = self._cursors.get(session.id)
+            if cursor and envelope.id is not None:
+                if envelope.id <= cursor.id:
+                    continue
+                if envelope.id > cursor.id + 1:
+                    raise StaleError
+                self._cursors[session.id] = EventCursor(cursor.epoch, envelope.id)
+            yield envelope
 
     async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:
         """Send a prompt, which is queued while a turn runs. Returns its id, which the events of its turn carry."""

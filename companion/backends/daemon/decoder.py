@@ -10,10 +10,12 @@ from typing import Any, cast
 from ... import json_text
 from ...conversation import events
 from ...conversation.events import Envelope
+from ...conversation.failures import ChatError, SessionEndedError, StaleError, StreamLostError
 from ...conversation.snapshot import ChatNotice, Queued
 from ...json_text import as_object, as_text
 from ..updates import decode_permission, decode_update, ignored
 from ..wire import MOST, bounded, texts
+from .errors import ClosedError
 
 logger = logging.getLogger(__name__)
 
@@ -57,10 +59,6 @@ def _renamed(data: Mapping[str, Any]) -> events.Event:
     return events.StatusUpdate({"title": title} if title else {})
 
 
-def _closed(data: Mapping[str, Any]) -> events.Event:
-    return events.SessionClosed(as_text(data.get("closedBy")) or None)
-
-
 def _rewound(data: Mapping[str, Any]) -> events.Event | None:
     index = data.get("targetTurnIndex")
     return events.Rewound(index) if type(index) is int and 0 <= index <= MOST else None
@@ -73,10 +71,8 @@ def _command_ended(data: Mapping[str, Any]) -> events.Event:
     return events.Ignored("user_shell_result")
 
 
-def _stream_ended(data: Mapping[str, Any]) -> events.Event:
-    return events.StreamEnded(
-        f"The daemon has ended the stream: {as_text(data.get('error')) or 'it does not say why'}."
-    )
+def _stream_ended(data: Mapping[str, Any]) -> ChatError:
+    return StreamLostError(f"The daemon has ended the stream: {as_text(data.get('error')) or 'it does not say why'}.")
 
 
 def _with(name: str, make: Callable[[str], events.Event]) -> Reader:
@@ -109,8 +105,6 @@ _EVENTS: Mapping[str, Reader] = {
     "approval_mode_changed": _with("next", lambda mode: events.StatusUpdate({"mode": mode})),
     "session_snapshot": _now,
     "session_metadata_updated": _renamed,
-    "session_died": _always(events.SessionDied()),
-    "session_closed": _closed,
     "session_recording_degraded": _always(
         ChatNotice("The agent can't write this conversation to disk: it can't be resumed later.")
     ),
@@ -118,12 +112,20 @@ _EVENTS: Mapping[str, Reader] = {
     "user_shell_command": _with("command", lambda command: events.MessageChunk("shell", f"$ {command}\n")),
     "user_shell_result": _command_ended,
     "followup_suggestion": _with("suggestion", lambda text: events.StatusUpdate({"suggestion": text})),
-    "state_resync_required": _always(events.ResyncRequired()),
     "history_truncated": _always(ChatNotice("What came before is left out here; an export has it.")),
-    "client_evicted": _always(events.StreamEnded("The daemon has dropped this client because it was too slow.")),
-    "stream_error": _stream_ended,
 }
 """By kind: how its data become an event."""
+
+_ENDS: Mapping[str, Callable[[Mapping[str, Any]], ChatError]] = {
+    "session_died": lambda _: SessionEndedError(
+        "The agent's process has ended.", "Reconnect to resume the conversation."
+    ),
+    "session_closed": lambda data: ClosedError(as_text(data.get("closedBy"))),
+    "state_resync_required": lambda _: StaleError(),
+    "client_evicted": lambda _: StreamLostError("The daemon has dropped this client because it was too slow."),
+    "stream_error": _stream_ended,
+}
+"""By the kinds of events after which none come: the error for whoever follows them."""
 
 _ASIDE = frozenset({
     "settings_changed", "replay_complete", "slow_client_warning",
@@ -199,6 +201,8 @@ def _event(kind: object, data: Mapping[str, Any]) -> events.Event:
     if kind == "permission_request":
         return decode_permission(str(data.get("requestId")), data.get("toolCall"), data.get("options"))
     name = str(kind)
+    if name in _ENDS:
+        return events.Ignored(name, _ENDS[name](data))
     if name in _EVENTS:
         return _EVENTS[name](data) or events.Unsupported(f"an event “{name}” that can't be read")
     return events.Ignored(name) if name in _ASIDE else ignored(f"event {name}", data)

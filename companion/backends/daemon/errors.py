@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 
 from ...clis.shell import on_the_path
-from ...conversation.failures import ChatError, MissingFeatureError
+from ...conversation.failures import ChatError, MissingFeatureError, SessionEndedError
 
 
 class DaemonError(ChatError):
@@ -202,6 +202,14 @@ class DaemonEndedError(DaemonError):
 
     def __init__(self) -> None:
         super().__init__("`qwen serve` has ended unexpectedly.")
+
+
+class ClosedError(SessionEndedError):
+    """A client has closed the session."""
+
+    def __init__(self, client: str) -> None:
+        self.client = client
+        super().__init__("Another client has closed the session.")
 
 
 class DisabledError(DaemonError):

@@ -260,15 +260,6 @@ MAX_SHORT_ANSWER = 1024 * 1024
 _GONE = "The connection to the daemon has gone."
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEvents:
-    """The events of a session while the request is open."""
-
-    epoch: str
-    """The bus that counts them."""
-    envelopes: AsyncIterator[Envelope]
-
-
 class Transport:
     """Sends requests to one daemon. Must be closed."""
 
@@ -309,8 +300,8 @@ class Transport:
     @contextlib.asynccontextmanager
     async def stream(
         self, route: str, headers: Mapping[str, str], session: AgentSession
-    ) -> AsyncGenerator[SessionEvents]:
-        """The events that a route streams.
+    ) -> AsyncGenerator[tuple[str, AsyncIterator[Envelope]]]:
+        """The events that a route streams while the request is open, and the name of the bus that counts them.
 
         Raises:
             StreamLostError: the connection has gone, or nothing came for 45 s.
@@ -330,7 +321,7 @@ class Transport:
                     raise await self._refusal(response)
             # Closed here: generators that the garbage collector finds at the same time disturb each other's ends.
             async with contextlib.aclosing(_frames(response)) as frames:
-                yield SessionEvents(response.headers.get("x-qwen-event-epoch", ""), frames)
+                yield response.headers.get("x-qwen-event-epoch", ""), frames
         finally:
             await response.aclose()
 

@@ -16,7 +16,7 @@ from companion.backends.daemon import transport
 from companion.backends.daemon.decoder import decode
 from companion.conversation import events
 from companion.conversation.conversation import START, Conversation
-from companion.conversation.events import Envelope, EventCursor, Replay
+from companion.conversation.events import Envelope, Replay
 from companion.conversation.snapshot import Cost, Message, Tool
 
 from ..fake_daemon import FEATURES, Request, Stream, until
@@ -60,7 +60,6 @@ def history(events: list[dict[str, Any]], *, has_more: bool = False) -> Replay:
     before, page = earlier.split([(earlier.kind_of(event), json.dumps(event)) for event in events])
     return Replay(
         tuple(decode(text) for _, text in page),
-        EventCursor("e", 0),
         before=earlier.EarlierEvents(before),
         has_more=has_more,
     )

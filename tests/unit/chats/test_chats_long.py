@@ -17,10 +17,10 @@ from companion.chats.prompt import Draft
 from companion.chats.transcript import markdown
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
-from companion.conversation.events import EventCursor, Replay
+from companion.conversation.events import Replay
 from companion.conversation.snapshot import Locality, Message, Snapshot, Status, Tool, Turn
 
-from ..conversation.test_conversation import NUMBERED, event, request, told, update
+from ..conversation.test_conversation import FRAMES, event, request, told, update
 from ..fake_daemon import until
 from .chatting import CHAT, Room
 from .test_chats_earlier import resumed, said, turns
@@ -75,7 +75,7 @@ def test_the_chat_stays_as_it_is_while_it_is_not_too_long():
 
 
 def test_turns_that_are_hidden_are_the_same_when_they_are_shown_again():
-    conversation, same = told(NUMBERED), told(NUMBERED)
+    conversation, same = told(FRAMES), told(FRAMES)
     assert len(same.turns) > 2
     conversation.hide_earlier(1, 1)
     assert conversation.turns == same.turns
@@ -106,7 +106,7 @@ def test_hidden_turns_survive_a_rebuild():
     conversation = sharing_of(30)
     conversation.hide_earlier(10, 10)
     history = tuple(decode(each) for each in turns(5, 31))
-    conversation.rebuild(Replay(history, EventCursor("f", 0)))
+    conversation.rebuild(Replay(history))
     assert [turn.asked for turn in conversation.turns] == [f"Question {number}." for number in range(31)]
 
 
@@ -114,7 +114,7 @@ def test_a_shorter_history_shows_all_of_its_turns():
     conversation = sharing_of(30)
     conversation.hide_earlier(10, 10)
     history = tuple(decode(each) for each in turns(5, 8))
-    conversation.rebuild(Replay(history, EventCursor("f", 0)))
+    conversation.rebuild(Replay(history))
     assert conversation.whole_snapshot().order == ("p5", "p6", "p7")
     assert conversation.show_earlier()
     assert len(conversation.whole_snapshot().order) == 8

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from companion.backends.daemon import answers, transport
 from companion.backends.daemon.decoder import decode
 from companion.conversation.conversation import START, Conversation
-from companion.conversation.events import Envelope, EventCursor, Replay
+from companion.conversation.events import Envelope, Replay
 from companion.conversation.snapshot import (
     ChatNotice,
     Choice,
@@ -29,12 +29,10 @@ from companion.conversation.snapshot import (
 from ..backends.daemon.test_daemon_events import HISTORIES, SESSION
 
 FRAMES = [decode(line) for line in SESSION]
-NUMBERED = [envelope for envelope in FRAMES if envelope.id is not None]
 
 
 def told(envelopes: list[Envelope]) -> Conversation:
     conversation = Conversation()
-    assert conversation.begin("e")
     for envelope in envelopes:
         assert conversation.apply(envelope)
     return conversation
@@ -107,7 +105,7 @@ def test_the_recorded_session():
 def test_what_was_seen_of_a_turn_takes_the_place_of_what_a_history_has_asked_in_it():
     conversation = told([say("Do it", kind="user_message_chunk"), say("A long answer.")])
     conversation.interrupt()
-    conversation.rebuild(Replay((say("Do it", kind="user_message_chunk"), request()), EventCursor("f", 0)))
+    conversation.rebuild(Replay((say("Do it", kind="user_message_chunk"), request())))
     assert texts(conversation.turns[0]) == [("user", "Do it"), ("answer", "A long answer.")]
     assert not conversation.status.permissions
 
@@ -118,32 +116,6 @@ def test_a_message_goes_on_after_a_reload():
     after.restore(before.turns, before.status)
     assert after.apply(say(" words.", messageId="n"))
     assert texts(after.turns[0]) == [("answer", "Of "), ("answer", "Another. More words.")]
-
-
-@given(st.lists(st.tuples(st.integers(0, len(NUMBERED)), st.integers(0, len(NUMBERED)))))
-def test_any_cut_and_replay_gives_the_same_conversation(cuts: list[tuple[int, int]]):
-    # What has no id is about the stream, and sent anew for each.
-    whole = told(NUMBERED)
-    conversation = Conversation()
-    conversation.begin("e")
-    reached = 0
-    for end, back in [*cuts, (len(NUMBERED), 0)]:
-        # The connection ends somewhere; the daemon sends again from somewhere before.
-        for envelope in NUMBERED[max(0, reached - back) : max(end, reached)]:
-            assert conversation.apply(envelope)
-        reached = max(end, reached)
-    assert conversation.turns == whole.turns
-    assert conversation.status == whole.status
-    assert conversation.cursor == whole.cursor
-
-
-@given(st.integers(1, len(NUMBERED) - 1), st.integers(1, 5))
-def test_a_gap_is_noticed_and_nothing_is_taken_after_it(begin: int, length: int):
-    conversation = told(NUMBERED[:begin])
-    before = conversation.turns, conversation.cursor
-    left = NUMBERED[begin + length :]
-    assert not any(conversation.apply(envelope) for envelope in left)
-    assert (conversation.turns, conversation.cursor) == before
 
 
 @given(st.lists(st.integers(1, len(FRAMES))))
@@ -169,7 +141,6 @@ def test_the_history_says_the_same_as_the_events(answer: dict[str, Any]):
     conversation = Conversation()
     conversation.rebuild(history(answer))
     assert conversation.turns
-    assert conversation.cursor == EventCursor(answer["eventEpoch"], answer["lastEventId"])
     for shown, live in zip(conversation.turns, WHOLE.turns, strict=False):
         assert shown.key == live.key
         # A history from disk has no answers to questions, no texts that came with a prompt, and nothing of the daemon.
@@ -439,23 +410,17 @@ def test_the_end_of_a_prompt_that_had_no_turn_shows_nothing_but_an_error():
     assert (conversation.turns[0].state, conversation.turns[0].error) == ("failed", "The turn has failed.")
 
 
-def test_another_bus_counts_anew():
-    conversation = told([])
-    assert not conversation.begin("other")
-    assert conversation.begin("e")
-
-
 def test_a_rebuild_takes_the_place_of_all():
     conversation = told([say("x", prompt="a"), event("turn_complete", prompt="a"), say("y"), request()])
     conversation.snapshot()
     envelopes = (say("x", prompt="a"), say("y, and more"))
-    conversation.rebuild(Replay(envelopes, EventCursor("f", 7), True, (Queued("q", "Next"),)))
+    conversation.rebuild(Replay(envelopes, True, (Queued("q", "Next"),)))
     view = conversation.snapshot()
     assert [(turn.key, turn.state) for turn in view.changed] == [("a", "done"), ("p", "running")]
     assert (view.status.permissions, view.status.queue) == ((), (Queued("q", "Next"),))
-    conversation.rebuild(Replay(envelopes, EventCursor("g", 7)))
+    conversation.rebuild(Replay(envelopes))
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
-    conversation.rebuild(Replay((), EventCursor("h", 0)))
+    conversation.rebuild(Replay(()))
     assert conversation.snapshot().order == ()
 
 
@@ -463,7 +428,7 @@ def test_a_rebuild_keeps_neither_the_plan_nor_the_queue():
     conversation = told([update("plan", entries=[{"content": "Do", "status": "pending"}])])
     conversation.apply(event("pending_prompt_added", promptId="q", text="Next"))
     conversation.apply(event("followup_suggestion", suggestion="Go on"))
-    conversation.rebuild(Replay((), EventCursor("f", 1)))
+    conversation.rebuild(Replay(()))
     status = conversation.status
     assert (status.plan, status.queue, status.suggestion) == ((), (), "")
 
@@ -473,16 +438,16 @@ def test_what_runs_ends_with_its_session():
     conversation.interrupt()
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
     assert (conversation.status.running, conversation.status.permissions) == (None, ())
-    conversation.rebuild(Replay((say("x", prompt="a"), say("y")), EventCursor("f", 2)))
+    conversation.rebuild(Replay((say("x", prompt="a"), say("y"))))
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
 
 
 def test_a_history_that_has_more_of_a_turn_than_was_seen_is_what_counts():
     conversation = told([say("Do it", kind="user_message_chunk"), say("Hel")])
     written = (say("Do it", kind="user_message_chunk"), say("Hello"))
-    conversation.rebuild(Replay(written, EventCursor("f", 0)))
+    conversation.rebuild(Replay(written))
     assert texts(conversation.turns[0]) == [("user", "Do it"), ("answer", "Hello")]
-    conversation.rebuild(Replay(written[:1], EventCursor("g", 0)))
+    conversation.rebuild(Replay(written[:1]))
     assert texts(conversation.turns[0]) == [("user", "Do it"), ("answer", "Hello")]
 
 
@@ -495,12 +460,12 @@ def test_how_a_turn_was_seen_to_end_stays_where_the_history_does_not_tell(key: s
         return say("Do", prompt, "user_message_chunk", **meta)
 
     conversation = told([asked("p"), say("half"), event("turn_error", message="The process has ended.")])
-    conversation.rebuild(Replay((asked(key),), EventCursor("f", 1)))
+    conversation.rebuild(Replay((asked(key),)))
     [turn] = conversation.turns
     assert (turn.state, turn.error) == ("failed", "The process has ended.")
     assert texts(turn) == [("user", "Do"), ("answer", "half")]
     # And it is as it was however often the conversation is read anew.
-    conversation.rebuild(Replay((asked(key), say("Well", "q")), EventCursor("g", 2)))
+    conversation.rebuild(Replay((asked(key), say("Well", "q"))))
     assert [turn.state for turn in conversation.turns] == ["failed", "done"]
 
 
@@ -509,12 +474,12 @@ def test_what_was_streamed_stays_when_a_daemon_was_killed_before_it_wrote_it(is_
     """Marked as interrupted."""
     asked = say("Do", "p", "user_message_chunk")
     conversation = told([asked, say("streamed, but not yet"), say("on the disk")])
-    conversation.rebuild(Replay((asked,) if is_written else (), EventCursor("f", 1)))
+    conversation.rebuild(Replay((asked,) if is_written else ()))
     [turn] = conversation.turns
     assert turn.state == conversation.status.last == "interrupted"
     assert texts(turn) == [("user", "Do"), ("answer", "streamed, but not yeton the disk")]
     # And stays so.
-    conversation.rebuild(Replay((asked,) if is_written else (), EventCursor("g", 1)))
+    conversation.rebuild(Replay((asked,) if is_written else ()))
     assert texts(conversation.turns[0]) == texts(turn)
 
 
@@ -540,7 +505,7 @@ def test_a_rewind_takes_its_prompt_and_all_later_ones_away_and_commands_do_not_c
     assert [turn.key for turn in conversation.turns] == left
     # A history has the rewind at its place, with what it took away before it.
     other = Conversation()
-    other.rebuild(Replay((*REWOUND, rewound, *asked("e")), EventCursor("f", 20)))
+    other.rebuild(Replay((*REWOUND, rewound, *asked("e"))))
     assert [turn.key for turn in other.turns] == [*left, "e"]
 
 
@@ -574,7 +539,7 @@ def test_what_a_rewind_took_away_elsewhere_does_not_come_back():
     conversation = told([*asked("a"), say("Do", "p", "user_message_chunk"), say("half")])
     rewound = event("session_rewound", None, promptId="x", targetTurnIndex=1)
     history = (*asked("a"), say("Do", "p", "user_message_chunk"), rewound)
-    conversation.rebuild(Replay(history, EventCursor("f", 9)))
+    conversation.rebuild(Replay(history))
     assert [turn.key for turn in conversation.turns] == ["a"]
 
 
@@ -618,7 +583,7 @@ def test_a_prompt_that_is_over_without_a_turn_is_known():
 def test_a_prompt_like_the_last_one_did_not_end_like_it():
     conversation = told([say("Do", "p", "user_message_chunk"), event("turn_complete", stopReason="cancelled")])
     envelopes = (say("Do", "p", "user_message_chunk"), say("Do", "q", "user_message_chunk"))
-    conversation.rebuild(Replay(envelopes, EventCursor("f", 2)))
+    conversation.rebuild(Replay(envelopes))
     assert [(turn.state, turn.stop_reason) for turn in conversation.turns] == [("cancelled", "cancelled"), ("done", "")]
 
 
@@ -631,7 +596,7 @@ def test_the_history_of_old_daemons_names_no_prompts_but_their_records():
     conversation = told([say("One?", "a", "user_message_chunk"), event("turn_complete", "a")])
     conversation.apply(say("Two?", "b", "user_message_chunk"))
     envelopes = (recorded(1, "One?"), recorded(2, "1", "agent_message_chunk"), recorded(3, "Two?"))
-    conversation.rebuild(Replay(envelopes, EventCursor("f", 3)))
+    conversation.rebuild(Replay(envelopes))
     assert [texts(turn) for turn in conversation.turns] == [[("user", "One?"), ("answer", "1")], [("user", "Two?")]]
     assert [turn.state for turn in conversation.turns] == ["done", "interrupted"]
 

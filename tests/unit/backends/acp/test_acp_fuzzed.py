@@ -158,7 +158,6 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
                 "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The end."}},
             },
         )
-        conversation.begin(client._events.epoch)
         while client._events._waiting:
             assert conversation.apply(client._events._waiting.popleft())
         assert any("The end." in str(turn) for turn in conversation.turns)
@@ -186,15 +185,13 @@ def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
 def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
     """Huge numbers, lone surrogates, unknown kinds. What follows is shown as well."""
     conversation, transcript = Conversation(), Transcript()
-    conversation.begin("epoch")
     here, settings = Locality("this computer", "/folder"), schema.SessionSettings(schema.Opened())
     last = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The end."}}
     reads = decoder.UpdateDecoder(lambda _: decoder.Printed("out", is_cut=True, is_running=True))
-    number = 0
     for event in (event for update in [*told, last] for event in reads.decode(update, settings)):
-        conversation.apply(Envelope(event, number := number + 1, "prompt", "client"))
+        conversation.apply(Envelope(event, None, "prompt", "client"))
         transcript.update(conversation.snapshot(), here)
-    conversation.apply(Envelope(TurnCompleted(stop_reason=reason), number + 1, "prompt", "client"))
+    conversation.apply(Envelope(TurnCompleted(stop_reason=reason), None, "prompt", "client"))
     render = transcript.update(conversation.snapshot(), here)
     transcript.text.encode()
     assert "The end." in transcript.text

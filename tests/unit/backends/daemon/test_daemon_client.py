@@ -189,7 +189,8 @@ async def speaking(head: str, part: bytes, pause: float, act: Callable[[DaemonAg
         writer.transport.abort()
 
     server = await asyncio.start_server(speak, "127.0.0.1", 0)
-    async with server, DaemonAgent(Address(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")) as client:
+    address = Address(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    async with server, DaemonAgent(address, cursors={"s": None}) as client:
         await act(client)
     return said
 
@@ -223,7 +224,7 @@ def test_a_stream_that_never_begins(head: str, monkeypatch: pytest.MonkeyPatch):
 
     async def ask(client: DaemonAgent) -> None:
         with pytest.raises(failures.StreamLostError):
-            async with client.events(SESSION, None):
+            async with client.events(SESSION):
                 pass
 
     assert run(speaking(head, b"x", 0.02, ask)) < 100

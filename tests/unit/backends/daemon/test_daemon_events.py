@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 from companion.backends import updates
 from companion.backends.daemon import decoder
 from companion.backends.daemon.decoder import decode
+from companion.backends.daemon.errors import ClosedError
 from companion.backends.daemon.transport import MAX_EVENT, Decoder, EventTooLargeError
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation import events
 from companion.conversation.conversation import Conversation
+from companion.conversation.failures import SessionEndedError, StaleError, StreamLostError
 from companion.conversation.snapshot import ChatNotice, Locality, Message, Queued
 from companion.conversation.turns import TurnBuilder
 
@@ -57,8 +59,7 @@ def test_the_recordings_hold_what_a_chat_is_made_of():
         events.MessageChunk, events.ToolCallUpdate, events.StatusUpdate,
         events.PermissionRequest, events.PermissionResolved,
         events.TurnCompleted, events.TurnFailed, events.CancelRequested, Queued, events.PromptDequeued,
-        ChatNotice, events.SessionClosed,
-        events.SessionDied,
+        ChatNotice,
     }  # fmt: skip
     said = {each.speaker for line in SESSION if isinstance(each := decode(line).event, events.MessageChunk)}
     assert said == {"user", "answer", "thought"}
@@ -100,9 +101,6 @@ def test_a_field_that_cannot_be_read_takes_nothing_else_with_it():
 @pytest.mark.parametrize(
     ("kind", "data", "model"),
     [
-        ("state_resync_required", {"reason": "epoch_reset"}, events.ResyncRequired),
-        ("client_evicted", {"reason": "queue_overflow"}, events.StreamEnded),
-        ("stream_error", {"error": None}, events.StreamEnded),
         ("history_truncated", {}, ChatNotice),
         ("slow_client_warning", {}, events.Ignored),
         ("session_rewound", {"targetTurnIndex": 1}, events.Rewound),
@@ -120,6 +118,22 @@ def test_a_field_that_cannot_be_read_takes_nothing_else_with_it():
 )
 def test_events(kind: str, data: dict[str, Any], model: type):
     assert type(event(kind, **data)) is model
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "error"),
+    [
+        ("session_died", {"reason": "channel_closed"}, SessionEndedError),
+        ("session_closed", {}, ClosedError),
+        ("state_resync_required", {"reason": "epoch_reset"}, StaleError),
+        ("client_evicted", {"reason": "queue_overflow"}, StreamLostError),
+        ("stream_error", {"error": None}, StreamLostError),
+    ],
+)
+def test_events_after_which_none_come(kind: str, data: dict[str, Any], error: type):
+    found = event(kind, **data)
+    assert isinstance(found, events.Ignored)
+    assert type(found.error) is error
 
 
 def test_what_is_unknown_tells_its_names_and_not_its_values(caplog: pytest.LogCaptureFixture):

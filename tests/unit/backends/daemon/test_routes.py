@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import sys
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from companion.backends.agent import SessionPage
 from companion.backends.daemon import answers, errors, transport
+from companion.backends.daemon.address import Address
+from companion.backends.daemon.answers import EventCursor
 from companion.backends.daemon.client import DaemonAgent, pattern
+from companion.backends.daemon.decoder import decode
 from companion.chats import prompt
 from companion.conversation import failures
-from companion.conversation.events import EventCursor
+from companion.conversation.events import Envelope
 from companion.conversation.snapshot import ContextWindow, Queued
 
 from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked
 from .test_daemon_client import SESSION
+from .test_daemon_events import SESSION as RECORDED
 
 # Routes
 
@@ -233,7 +241,7 @@ async def test_a_session_is_loaded_with_its_queue(daemon: FakeDaemon):
     async with DaemonAgent(daemon.address) as client:
         session, history = await client.load(SESSION)
         assert session.client_id == "new"
-        assert (history.cursor, history.is_running, len(history.envelopes)) == (EventCursor("e", 3), True, 1)
+        assert (history.is_running, len(history.envelopes)) == (True, 1)
         assert history.queue == (Queued("q", "b", "c"),)
         daemon.routes["POST /session/s/load"] = 200, {"sessionId": "s"}
         with pytest.raises(errors.RefusedError, match="can't be read"):
@@ -242,22 +250,74 @@ async def test_a_session_is_loaded_with_its_queue(daemon: FakeDaemon):
 
 def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
     async def test(daemon: FakeDaemon) -> None:
-        async with DaemonAgent(daemon.address) as client:
-            for cursor in (None, EventCursor("e", 7), EventCursor("", 7)):
-                async with client.events(SESSION, cursor) as stream:
+        cursors: dict[str, EventCursor | None] = {}
+        async with DaemonAgent(daemon.address, cursors=cursors) as client:
+            for cursor in (None, EventCursor("e", 7)):
+                cursors["s"] = cursor
+                async with client.events(SESSION) as envelopes:
                     (await daemon.streams.get()).send("replay_complete")
-                    assert stream.epoch == "e"
-                    assert await anext(stream.envelopes)
+                    assert await anext(envelopes)
+            cursors["s"] = EventCursor("", 7)
+            with pytest.raises(failures.StaleError):
+                await client.events(SESSION).__aenter__()
+            cursors["s"] = None
             daemon.routes["GET /events"] = 429, {"error": "too many"}
             with pytest.raises(errors.BusyError):
-                async with client.events(SESSION, None):
-                    pass
+                await client.events(SESSION).__aenter__()
         sent = [(each.headers["last-event-id"], each.headers.get("x-qwen-event-epoch")) for each in daemon.requests]
         assert sent == [("0", None), ("7", "e"), ("7", None), ("0", None)]
 
     caplog.set_level(logging.DEBUG)
     faked(test)
     assert TOKEN not in caplog.text
+
+
+NUMBERED = [
+    envelope for envelope in map(decode, RECORDED) if envelope.id and not getattr(envelope.event, "error", None)
+]
+
+
+async def _sent(cursors: dict[str, EventCursor | None], envelopes: list[Envelope]) -> list[Envelope]:
+    async def sent() -> AsyncGenerator[Envelope]:
+        for envelope in envelopes:
+            yield envelope
+
+    client = DaemonAgent(Address("http://127.0.0.1:9"), cursors=cursors)
+    return [envelope async for envelope in client._following(SESSION, sent())]
+
+
+@given(st.lists(st.tuples(st.integers(0, len(NUMBERED)), st.integers(0, len(NUMBERED)))))
+def test_any_cut_and_replay_gives_each_event_once(cuts: list[tuple[int, int]]):
+    """The connection ends somewhere; the daemon sends again from somewhere before, to another client."""
+    cursors: dict[str, EventCursor | None] = {"s": EventCursor("e", 0)}
+    found: list[Envelope] = []
+    reached = 0
+    for end, back in [*cuts, (len(NUMBERED), 0)]:
+        found += asyncio.run(_sent(cursors, NUMBERED[max(0, reached - back) : max(end, reached)]))
+        reached = max(end, reached)
+    assert found == NUMBERED
+
+
+@given(st.integers(1, len(NUMBERED) - 1), st.integers(1, 5))
+def test_a_gap_is_noticed_and_nothing_is_taken_after_it(begin: int, length: int):
+    cursors: dict[str, EventCursor | None] = {"s": EventCursor("e", 0)}
+    assert asyncio.run(_sent(cursors, NUMBERED[:begin])) == NUMBERED[:begin]
+    if left := NUMBERED[begin + length :]:
+        with pytest.raises(failures.StaleError):
+            asyncio.run(_sent(cursors, left))
+    assert cursors == {"s": EventCursor("e", begin)}
+
+
+async def test_a_session_that_was_not_loaded_has_no_events(daemon: FakeDaemon):
+    async with DaemonAgent(daemon.address) as client:
+        with pytest.raises(failures.StaleError):
+            await client.events(SESSION).__aenter__()
+        daemon.routes |= {"POST /session": (200, {"sessionId": "s"}), "POST /session/s/detach": (204, None)}
+        async with client.events(await client.create("/w")):
+            pass
+        await client.detach(SESSION)
+        with pytest.raises(failures.StaleError):
+            await client.events(SESSION).__aenter__()
 
 
 async def test_no_generator_of_a_stream_is_left_to_the_garbage_collector(daemon: FakeDaemon):
@@ -272,16 +332,16 @@ async def test_no_generator_of_a_stream_is_left_to_the_garbage_collector(daemon:
         end(generator)
 
     async def read_one(client: DaemonAgent) -> None:
-        async with client.events(SESSION, None) as stream:
+        async with client.events(SESSION) as envelopes:
             there = await daemon.streams.get()
             there.say(1, "one")
             there.say(2, "two")
-            async for _ in stream.envelopes:
+            async for _ in envelopes:
                 return
 
     sys.set_asyncgen_hooks(finalizer=collected)
     try:
-        async with DaemonAgent(daemon.address) as client:
+        async with DaemonAgent(daemon.address, cursors={"s": None}) as client:
             await read_one(client)
             gc.collect()
     finally:
@@ -312,7 +372,7 @@ async def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id
 
 async def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("companion.backends.daemon.transport.MAX_EVENT", 100)
-    async with FakeDaemon().serving() as daemon, DaemonAgent(daemon.address) as client:
+    async with FakeDaemon().serving() as daemon, DaemonAgent(daemon.address, cursors={"s": None}) as client:
         for act, words, limit in (
             # To open the stream takes its time, too, on a busy machine.
             (lambda stream: None, "silent", 3),
@@ -320,10 +380,10 @@ async def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.Monke
             (lambda stream: stream.cut(), "has gone", 60),
         ):
             monkeypatch.setattr(transport, "SILENCE_LIMIT", limit)
-            async with client.events(SESSION, None) as stream:
+            async with client.events(SESSION) as envelopes:
                 act(await daemon.streams.get())
                 with pytest.raises(failures.StreamLostError, match=words):
-                    await anext(stream.envelopes)
+                    await anext(envelopes)
 
 
 def test_the_parts_of_a_prompt():

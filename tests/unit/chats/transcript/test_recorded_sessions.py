@@ -89,7 +89,6 @@ def marks(render: Render) -> Iterator[str]:
 @pytest.mark.parametrize(("name", "lines"), [("daemon-session.txt", SESSION), ("daemon-died.txt", DIED)])
 def test_a_recorded_session_of_the_daemon_is_shown_as_it_was(name: str, lines: list[str]):
     recording = Recording(Conversation(), Locality("this computer", "/home/ada/shop", "0.24.4", agent="Qwen Code"))
-    recording.conversation.begin("e")
     for line in lines:
         recording.conversation.apply(decode(line))
         shown = recording.look()

@@ -39,7 +39,6 @@ from .reading import HERE, LIVE, ORDERS, Shown, codes, lines, links, shown, tool
 @given(st.sets(st.integers(0, len(FRAMES))), st.integers(0, len(FRAMES)))
 def test_the_frames_of_a_recorded_session_add_up_to_its_text(looks: set[int], replaces_all: int):
     conversation, made = Conversation(), Shown()
-    conversation.begin("e")
     for number, render in enumerate(FRAMES):
         conversation.apply(render)
         if number == replaces_all:
