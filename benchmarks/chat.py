@@ -205,7 +205,6 @@ class Gaps:
 def conversation(turns: int) -> Conversation:
     """A conversation of that many turns, each with a thought, an answer with a code block, and a tool call."""
     made = Conversation()
-    made.begin("e")
     events = (event for each in range(turns) for event in turn(each))
     for number, event in enumerate(events, 1):
         made.apply(decode({"id": number, **event}))

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from .backends.agent import OfferedServer
 from .backends.connector import end_leftovers
-from .backends.workplace import OfferedServer
 from .background import LoopTasks
 from .changes import places
 from .changes.change_screen import ChangeScreen

@@ -16,8 +16,7 @@ import psutil
 
 from companion.agents import AgentCommand
 from companion.backends.acp.client import AcpAgent
-from companion.backends.agent import AgentSession
-from companion.backends.workplace import OfferedServer, Surroundings
+from companion.backends.agent import AgentSession, OfferedServer, Surroundings
 from companion.clis.environment import LoginEnvironment, without_editors
 from companion.conversation.conversation import Conversation
 from companion.conversation.failures import ChatError

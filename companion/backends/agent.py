@@ -1,16 +1,16 @@
 """What a chat needs of what answers it, whatever that is: the interface that the daemon and every agent on stdio have.
 
-`Agent.can` says what one can do besides a conversation. A chat asks that, never for the kind of the agent. Whatever
-fails is raised as a ChatError.
+`Workplace` is what they need of the editor, and of the window that the chat is in. `Agent.can` says what one can do
+besides a conversation. A chat asks that, never for the kind of the agent. Whatever fails is raised as a ChatError.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args
 
 from pydantic import Field
 
@@ -18,7 +18,87 @@ from ..conversation.events import Envelope, Oldest, Replay
 from ..conversation.failures import MissingFeatureError
 from ..conversation.forms import Values
 from ..conversation.snapshot import Choices, Command, ContextWindow, Locality, Queued, Task
+from ..editor import WindowId
+from ..review.review_screen import FileScreen
 from .wire import Text, Wire
+
+if TYPE_CHECKING:
+    from ..agents import McpServer
+    from ..clis.environment import LoginEnvironment
+    from ..exclusion import Sharing
+    from ..settings import DaemonSettings
+
+SERVER = "qwen-companion"
+"""What the editor's server is called among an agent's servers."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedServer:
+    """The editor's own MCP server, as it is offered to one agent."""
+
+    url: str
+    token: str = field(repr=False)
+
+    @property
+    def entry(self) -> Mapping[str, Any]:
+        """As the protocol has it in `mcpServers`."""
+        header = {"name": "Authorization", "value": f"Bearer {self.token}"}
+        return {"type": "http", "name": SERVER, "url": self.url, "headers": [header]}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the person lets every agent of a window have besides the folder of its chat."""
+
+    folders: tuple[str, ...] = ()
+    """Absolute paths. None of them is excluded."""
+    servers: tuple[McpServer, ...] = ()
+
+
+class Workplace(Protocol):
+    """The window of a chat, for what answers there. Called on the companion thread."""
+
+    @property
+    def id(self) -> WindowId:
+        """The window's."""
+        ...
+
+    @property
+    def screen(self) -> FileScreen:
+        """The editor."""
+        ...
+
+    @property
+    def login(self) -> LoginEnvironment:
+        """What agents are started with."""
+        ...
+
+    @property
+    def settings(self) -> DaemonSettings:
+        """As they are now."""
+        ...
+
+    @property
+    def daemon_folders(self) -> Collection[str]:
+        """The folders whose chats need a daemon."""
+        ...
+
+    def sharing(self) -> Sharing:
+        """What may be told of the window's files."""
+        ...
+
+    def surroundings(self) -> Awaitable[Surroundings]:
+        """What a session gets besides its folder."""
+        ...
+
+    def admit(self, agent: str) -> OfferedServer | None:
+        """Offer the editor's MCP server to an agent; None if it is not offered."""
+        ...
+
+    def dismiss(self, token: str) -> None:
+        """That agent has ended: its token is worth nothing any more."""
+        ...
+
 
 Feature = Literal[
     "sessions", "catalog", "history", "rewind", "fork", "tasks", "options", "queries", "steering", "files", "edits",

@@ -17,21 +17,20 @@ from typing import TYPE_CHECKING, Any
 from ..agents import DAEMON_AGENT, AgentCommand
 from ..conversation.conversation import Conversation
 from ..conversation.snapshot import ConnectionStatus, Locality
-from ..registry.plans import prepare
+from ..registry.entries import prepare
 from .acp.process import end_left
 from .acp.process import end_leftovers as end_agents_left
-from .agent import Agent, AgentSession
+from .agent import Agent, AgentSession, Workplace
 from .daemon.address import Address, resolve, starts_own
 from .daemon.errors import DisabledError
 from .daemon.locality import where
 from .daemon.private import CONNECTING, STOP_LIMIT, Daemon, PrivateDaemon, from_plain, stop_now
 from .daemon.private import end_leftovers as end_daemons_left
-from .workplace import Workplace
 
 if TYPE_CHECKING:
     from .acp.client import AcpAgent
-    from .daemon.answers import EventCursor
     from .daemon.client import DaemonAgent
+    from .daemon.decoder import EventCursor
 
 
 class Daemons:

@@ -19,9 +19,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from ..agents import DAEMON_AGENT, AgentCommand
-from ..backends.agent import Agent, AgentSession, SigningIn, Way
+from ..backends.agent import Agent, AgentSession, OfferedServer, SigningIn, Surroundings, Way
 from ..backends.connector import Daemons, end_inherited, end_left
-from ..backends.workplace import OfferedServer, Surroundings
 from ..background import answered
 from ..clis.environment import LoginEnvironment
 from ..conversation.failures import ChatError, NotConnectedError

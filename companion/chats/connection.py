@@ -15,9 +15,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..agents import DAEMON_AGENT, AgentCommand
-from ..backends.agent import Agent, AgentSession
+from ..backends.agent import Agent, AgentSession, Workplace
 from ..backends.connector import Connector
-from ..backends.workplace import Workplace
 from ..conversation import events
 from ..conversation.conversation import START, Conversation
 from ..conversation.events import Envelope

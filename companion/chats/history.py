@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..backends.agent import AgentSession, ExportForm, FoundSession, Rewinding, RewindPoint, SessionInfo, SessionPage
 from ..conversation.failures import ChatError, MissingFeatureError, SessionGoneError
-from ..conversation.snapshot import Message, Turn
-from ..conversation.turns import FileChange, changed_files
+from ..conversation.snapshot import FileChange, Message, Turn, changed_files
 from ..editor import ChatId, WindowId, sentence
 from ..review.changes import changes, count_of, lines_of
 from ..review.compare import Change

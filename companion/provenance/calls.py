@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from ..conversation.snapshot import Message, Tool, Turn
-from ..conversation.turns import path_of, whole_texts
+from ..conversation.snapshot import Message, Tool, Turn, path_of, whole_texts
 from ..json_text import as_list, as_object
 from ..platforms import files
 

@@ -27,17 +27,24 @@ from ..platforms import paths, programs
 from ..platforms.files import is_busy, is_mine, make_private_folders, write_private
 from .archives import unpack
 from .entries import (
+    WHERE,
     ArchiveError,
     ArchiveSource,
     DownloadError,
     InstallError,
+    InstallPlan,
     RegistryEntry,
     RegistryError,
+    agents_folder,
     is_address,
+    plan,
+    put_in_place,
     read_day,
     read_entries,
+    remove,
+    remove_others,
+    restore_all,
 )
-from .plans import WHERE, InstallPlan, agents_folder, plan, put_in_place, remove, remove_others, restore_all
 
 QUIET = 30.0
 """Seconds without a byte after which a download is given up."""

@@ -10,16 +10,14 @@ import sublime_plugin
 
 from ..agents import AgentCommand, InstalledAgent
 from ..editor import WindowId
-from ..registry.entries import ArchiveSource
-from ..registry.plans import WHERE, is_newer, system
+from ..registry.entries import WHERE, ArchiveSource, is_newer, system
 from . import package
 from .chat.chat_commands import is_chat_on
 from .minihtml import safe
 from .panels import PanelItem, choose, say
 
 if TYPE_CHECKING:
-    from ..registry.entries import RegistryEntry
-    from ..registry.plans import InstallPlan
+    from ..registry.entries import InstallPlan, RegistryEntry
     from ..registry.registry import AgentListing
     from .adapter import Adapter
 

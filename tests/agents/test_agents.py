@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from companion.backends.workplace import Surroundings
+from companion.backends.agent import Surroundings
 from companion.conversation.failures import UnsendableError
 from companion.conversation.snapshot import Diff, Permission
 from tests.agent_talk import AgentTalk, MemoryFiles, no_surroundings, said, talking, tools, until

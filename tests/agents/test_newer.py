@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.backends.workplace import Surroundings
+from companion.backends.agent import Surroundings
 from companion.conversation.snapshot import Message
 from tests.agent_talk import said, tools, until
 

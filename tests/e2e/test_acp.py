@@ -17,7 +17,7 @@ import pytest
 
 from companion.agents import McpServer
 from companion.backends.acp.errors import EndedError, SignInError
-from companion.backends.workplace import Surroundings
+from companion.backends.agent import Surroundings
 from companion.conversation.snapshot import Diff, Permission
 from tests.agent_talk import AgentTalk, MemoryFiles, said, talking, tools, until
 

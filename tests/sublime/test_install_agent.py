@@ -88,7 +88,7 @@ class InstallCase(CompanionCase):
     def own(self, version: str = "1.0.0") -> dict[str, Any]:
         """An agent whose archive is on loopback."""
         data = self.pages["/own.tgz"] = archive()
-        system = loaded("registry.plans").system()
+        system = loaded("registry.entries").system()
         target = {"archive": f"{self.address}/own.tgz", "cmd": "./own-agent", "args": ["--acp"]}
         target["sha256"] = hashlib.sha256(data).hexdigest()
         return self.entry("own", version, {"binary": {system: target}})

@@ -25,21 +25,28 @@ from ...conversation.forms import Values
 from ...conversation.snapshot import Choices, Locality, Queued
 from ...platforms import programs
 from ...platforms.files import HangingError, real_folder
-from ..agent import Agent, AgentSession, Block, Feature, SessionInfo, SessionPage, Way
+from ..agent import (
+    Agent,
+    AgentSession,
+    Block,
+    Feature,
+    OfferedServer,
+    SessionInfo,
+    SessionPage,
+    Surroundings,
+    Way,
+    Workplace,
+)
 from ..wire import MOST_SHORT, read
-from ..workplace import OfferedServer, Surroundings, Workplace
 from . import extensions, process, schema
-from .decoder import UpdateDecoder
+from .decoder import Subagents, UpdateDecoder
 from .errors import AgentError, AnswerError, EndedError, VersionError
 from .files import Edited, find
-from .peer import Peer
+from .peer import Peer, RunningAgent
 from .process import AgentProcess
-from .prompts import Prompts
-from .running import RunningAgent
+from .prompts import OURS, Events, Prompts
 from .schema import AuthMethod
 from .services import Services
-from .stream import OURS, Events
-from .subagents import Subagents
 
 logger = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from ...platforms.files import FolderEntry, HangingError, MissingError, place, r
 from ...review.disk import BOM, DiskFile, Encodings, SourceText, encode_like, read_bytes, read_file
 from . import extensions
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
-from .running import RunningAgent
+from .peer import RunningAgent
 
 MAX_LOOKED_AT = 200_000
 """Files and folders."""

@@ -21,9 +21,8 @@ from ..wire import objects, texts
 from . import decoder, extensions
 from .decoder import MAX_SHOWN, Printed
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
-from .printing import Printing
-from .process import Child, end_group, resume_child, start_child
-from .running import RunningAgent
+from .peer import RunningAgent
+from .process import Child, Printing, end_group, resume_child, start_child
 from .tool_calls import is_over
 
 MAX_KEPT = 200

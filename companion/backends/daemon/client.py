@@ -41,9 +41,9 @@ from ..agent import (
 )
 from ..updates import decode_commands
 from ..wire import objects, read, several, texts
-from . import answers
+from . import decoder
 from .address import Address
-from .answers import EventCursor
+from .decoder import EventCursor
 from .errors import ClosedError, NotADaemonError, RefusedError, TroubleError, WorkspaceMismatchError, missing_feature
 from .locality import described, listens_here, sees
 from .transport import Transport
@@ -117,7 +117,7 @@ class DaemonAgent(Agent):
         """
         self.address = address
         self._cursors = {} if cursors is None else cursors
-        self.capabilities: answers.Capabilities | None = None
+        self.capabilities: decoder.Capabilities | None = None
         """What the daemon can do, once `connect` has asked."""
         self._folder = ""
         """The one that it works in for us, if that isn't the daemon's primary one, as the daemon calls it."""
@@ -180,7 +180,7 @@ class DaemonAgent(Agent):
         transport = self.transport
         end = asyncio.get_running_loop().time() + BOOT_LIMIT
         while True:
-            capabilities = answers.capabilities(await transport.json("GET", "/capabilities"))
+            capabilities = decoder.capabilities(await transport.json("GET", "/capabilities"))
             if capabilities is None:
                 raise TroubleError(HTTPStatus.OK) if transport.is_known else NotADaemonError(self.address.url)
             found = await asyncio.to_thread(capabilities.folder, folder)
@@ -233,7 +233,7 @@ class DaemonAgent(Agent):
         if self.has("session_source_metadata") and scope == "thread":
             body["sourceType"] = SOURCE
         answer = await self.transport.json("POST", "/session", body, limit=SESSION_LIMIT)
-        created = answers.read(AgentSession, answer)
+        created = decoder.read(AgentSession, answer)
         self._cursors[created.id] = None
         return created
 
@@ -243,12 +243,12 @@ class DaemonAgent(Agent):
         has_pages = self.has(PAGES)
         body = {"cwd": session.folder, "historyPageSize": HISTORY_PAGE if has_pages else None}
         answer = await self.transport.json(
-            "POST", _path(session, "load"), body, session, limit=SESSION_LIMIT, keep=answers.keep
+            "POST", _path(session, "load"), body, session, limit=SESSION_LIMIT, keep=decoder.keep
         )
-        loaded = answers.read(AgentSession, answer)
+        loaded = decoder.read(AgentSession, answer)
         queue = tuple(waiting for waiting, state in await self.queue(loaded) if state == "queued")
-        history = await asyncio.to_thread(answers.history, answer, queue, has_pages=has_pages)
-        self._cursors[loaded.id] = answers.cursor(answer)
+        history = await asyncio.to_thread(decoder.history, answer, queue, has_pages=has_pages)
+        self._cursors[loaded.id] = decoder.cursor(answer)
         return loaded, history
 
     async def detach(self, session: AgentSession) -> None:
@@ -424,14 +424,14 @@ class DaemonAgent(Agent):
             answer = await self.transport.json("GET", _path(session, "mid-turn-messages"), session=session)
         except ChatError:
             return False
-        return message in answers.injected(answer)
+        return message in decoder.injected(answer)
 
     async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:
         """The prompts that run or wait, each with its state: running or queued."""
         answer = await self.transport.json("GET", _path(session, "pending-prompts"), session=session)
         return [
             (Queued(pending.prompt_id, pending.text, pending.originator_client_id), pending.state)
-            for pending in answers.pending(answer)
+            for pending in decoder.pending(answer)
         ]
 
     async def dequeue(self, session: AgentSession, prompt: str) -> bool:
@@ -450,16 +450,16 @@ class DaemonAgent(Agent):
         self.need("history", "show earlier turns page by page")
         record = oldest.record or await self._record_of(session, oldest.prompt)
         route = f"{_path(session, 'transcript')}?limit={HISTORY_PAGE}&beforeRecordId={quote(record, safe='')}"
-        return answers.page(await self.transport.json("GET", route, session=session))
+        return decoder.page(await self.transport.json("GET", route, session=session))
 
     async def _record_of(self, session: AgentSession, prompt: str) -> str:
         """What the history on disk calls the beginning of a prompt's turn."""
         route = f"{_path(session, 'turn-index')}?limit={INDEX_PAGE}"
-        name, start, records = answers.index(await self.transport.json("GET", route, session=session))
+        name, start, records = decoder.index(await self.transport.json("GET", route, session=session))
         while prompt not in records and start > 0:
             before = max(0, start - INDEX_PAGE)
             there = f"{route}&snapshot={quote(name, safe='')}&start={before}"
-            name, start, records = answers.index(await self.transport.json("GET", there, session=session))
+            name, start, records = decoder.index(await self.transport.json("GET", there, session=session))
             if start > before:
                 break
         if not (record := records.get(prompt)):
@@ -479,7 +479,7 @@ class DaemonAgent(Agent):
         """The prompts that a session can be rewound to, the oldest first."""
         self._need("session_rewind")
         answer = await self.transport.json("GET", _path(session, "rewind/snapshots"), session=session)
-        return [each.point() for each in several(answers.Rewindable)(answer.get("snapshots"))]
+        return [each.point() for each in several(decoder.Rewindable)(answer.get("snapshots"))]
 
     async def rewind(self, session: AgentSession, point: str, *, undo_files: bool) -> Rewinding:
         """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then.
@@ -490,7 +490,7 @@ class DaemonAgent(Agent):
         self._need("session_rewind")
         body: Mapping[str, Any] = {"promptId": point, "rewindFiles": undo_files}
         answer = await self.transport.json("POST", _path(session, "rewind"), body, session, limit=REWIND_LIMIT)
-        rewound = answers.read(answers.RewoundFiles, answer)
+        rewound = decoder.read(decoder.RewoundFiles, answer)
         return Rewinding(rewound.files_changed, rewound.files_failed)
 
     async def fork(self, session: AgentSession, title: str = "") -> AgentSession:
@@ -498,7 +498,7 @@ class DaemonAgent(Agent):
         self._need("session_branch")
         body = {"name": title or None}
         answer = await self.transport.json("POST", _path(session, "branch"), body, session, limit=REWIND_LIMIT)
-        return answers.read(AgentSession, answer)
+        return decoder.read(AgentSession, answer)
 
     # What a session can switch, and what no event tells
 
@@ -506,7 +506,7 @@ class DaemonAgent(Agent):
         """The models, the modes and the efforts that the session can switch to; None if this daemon doesn't tell."""
         if not self.has("session_context"):
             return None
-        return answers.choices(await self.transport.json("GET", _path(session, "context"), session=session))
+        return decoder.choices(await self.transport.json("GET", _path(session, "context"), session=session))
 
     async def switch_model(self, session: AgentSession, model: str) -> None:
         """Switch the model. The daemon makes it the user's default too."""
@@ -520,7 +520,7 @@ class DaemonAgent(Agent):
 
     async def switch_effort(self, session: AgentSession, effort: str) -> None:
         """Switch how long the model thinks, for this session."""
-        await self.set_option(session, answers.EFFORT, effort)
+        await self.set_option(session, decoder.EFFORT, effort)
 
     async def set_option(self, session: AgentSession, option: str, value: str | bool) -> None:
         """Set an option of the session."""
@@ -537,18 +537,18 @@ class DaemonAgent(Agent):
         """How full the context window is; None if this daemon doesn't tell."""
         if not self.has("session_context_usage"):
             return None
-        return answers.window(await self.transport.json("GET", _path(session, "context-usage"), session=session))
+        return decoder.window(await self.transport.json("GET", _path(session, "context-usage"), session=session))
 
     async def tasks(self, session: AgentSession) -> tuple[Task, ...]:
         """What a session's agent does besides its turn, and has done, the oldest first."""
         self.need("tasks", "list what runs in the background")
-        return answers.tasks(await self.transport.json("GET", _path(session, "tasks"), session=session))
+        return decoder.tasks(await self.transport.json("GET", _path(session, "tasks"), session=session))
 
     async def sub_agents(self, session: AgentSession) -> tuple[Task, ...]:
         """The sub-agents of a session, those of before a restart too; none if the daemon doesn't list them."""
         if not self.has("session_agents"):
             return ()
-        return answers.tasks(await self.transport.json("GET", _path(session, "agents"), session=session))
+        return decoder.tasks(await self.transport.json("GET", _path(session, "agents"), session=session))
 
     async def stop_task(self, session: AgentSession, task: Task) -> bool:
         """Stop a task. Returns False if it didn't run any more."""
@@ -587,12 +587,12 @@ class DaemonAgent(Agent):
         """
         self.need("sign_in", "be signed in with a code")
         answer = await self.transport.json("POST", _DEVICE_FLOW, {"providerId": provider}, limit=SIGN_IN_LIMIT)
-        return answers.sign_in(answer)
+        return decoder.sign_in(answer)
 
     async def sign_in_progress(self, identifier: str) -> SigningIn:
         """How far a sign-in is."""
         self.need("sign_in", "be signed in with a code")
-        return answers.sign_in(await self.transport.json("GET", f"{_DEVICE_FLOW}/{quote(identifier, safe='')}"))
+        return decoder.sign_in(await self.transport.json("GET", f"{_DEVICE_FLOW}/{quote(identifier, safe='')}"))
 
     async def cancel_sign_in(self, identifier: str) -> None:
         """Give a sign-in up."""

@@ -1,21 +1,46 @@
-"""Decodes the events of `qwen serve`: envelopes around the agent's objects (docs/protocols/qwen-serve.md#events)."""
+"""Decodes what `qwen serve` says: events, which are envelopes around the agent's objects, and what its routes answer.
+
+Facts: docs/protocols/qwen-serve.md#events and #routes.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar, cast
+
+from pydantic import BeforeValidator, Field, ValidationError
 
 from ... import json_text
 from ...conversation import events
-from ...conversation.events import Envelope
+from ...conversation.events import MOST_TURNS, Envelope, Replay
 from ...conversation.failures import ChatError, SessionEndedError, StaleError, StreamLostError
-from ...conversation.snapshot import ChatNotice, Queued
-from ...json_text import as_object, as_text
+from ...conversation.snapshot import ChatNotice, Choices, ContextWindow, Queued, Task
+from ...json_text import as_list, as_object, as_text
+from ..agent import RewindPoint, SigningIn
 from ..updates import decode_permission, decode_update, ignored
-from ..wire import MOST, bounded, texts
-from .errors import ClosedError
+from ..wire import (
+    MOST,
+    Number,
+    Object,
+    OfferedModels,
+    OfferedModes,
+    OptionValue,
+    ShortText,
+    Text,
+    Wire,
+    bounded,
+    choices_of,
+    objects,
+    part,
+    parts,
+    several,
+    texts,
+)
+from .errors import ClosedError, RefusedError
 
 logger = logging.getLogger(__name__)
 
@@ -206,3 +231,388 @@ def _event(kind: object, data: Mapping[str, Any]) -> events.Event:
     if name in _EVENTS:
         return _EVENTS[name](data) or events.Unsupported(f"an event “{name}” that can't be read")
     return events.Ignored(name) if name in _ASIDE else ignored(f"event {name}", data)
+
+
+Raw = tuple[str, str]
+"""An event that isn't read yet: its kind, and its JSON text. The garbage collector needn't look into it."""
+
+MOST_EVENTS = 200
+"""Events of a page of several turns."""
+_STATE = frozenset({
+    "approval_mode_changed", "available_commands_update", "current_mode_update", "model_switched", "plan",
+    "session_info_update", "session_metadata_updated", "usage_update",
+})  # fmt: skip
+"""Kinds of events that tell what holds from then on."""
+
+
+class EarlierEvents:
+    """The events before a history's last page. See `conversation.events.Earlier`."""
+
+    def __init__(self, events: Sequence[Raw]) -> None:
+        self._events = list(events)
+
+    def __bool__(self) -> bool:
+        return bool(self._events)
+
+    def take_page(self) -> list[Envelope]:
+        """The last page of them, which is taken out."""
+        at = page_start(self._events)
+        page = [decode(text) for _, text in self._events[at:]]
+        del self._events[at:]
+        return page
+
+
+def split(events: Sequence[Raw]) -> tuple[list[Raw], list[Raw]]:
+    """A history as the events before its last page, and the last page.
+
+    The page begins with the latest of the earlier events that tell what still holds, such as the list of commands.
+    """
+    # A rewind counts the turns from the first one.
+    at = 0 if any(event[0] == "session_rewound" for event in events) else page_start(events)
+    holds = {event[0]: event for event in events[:at] if event[0] in _STATE}
+    return list(events[:at]), [*holds.values(), *events[at:]]
+
+
+def page_start(events: Sequence[Raw]) -> int:
+    """Where the last page of some events begins: always with a prompt, except for the first page."""
+    turns = 0
+    for at in range(len(events) - 1, 0, -1):
+        if _is_prompt(events[at]) and not _is_prompt(events[at - 1]):
+            turns += 1
+            if turns == MOST_TURNS or len(events) - at >= MOST_EVENTS:
+                return at
+    return 0
+
+
+def _is_prompt(event: Raw) -> bool:
+    return event[0] == "user_message_chunk"
+
+
+def kind_of(event: Mapping[str, Any]) -> str:
+    """The kind of an update, or else the type of the event."""
+    if event.get("type") != "session_update":
+        return str(event.get("type"))
+    data = as_object(event.get("data"))
+    # The daemon's pages of history have the update itself for data.
+    return str(as_object(data.get("update", data)).get("sessionUpdate"))
+
+
+M = TypeVar("M", bound=Wire)
+EFFORT = "reasoning_effort"
+"""The option of a session that says how long the model thinks."""
+
+
+Objects = Annotated[list[dict[str, Any]], BeforeValidator(objects)]
+
+
+def read(model: type[M], answer: Mapping[str, Any]) -> M:
+    """An answer as a value.
+
+    Raises:
+        RefusedError: it isn't one.
+    """
+    try:
+        return model.model_validate({name: value for name, value in answer.items() if value is not None})
+    except ValidationError:
+        raise RefusedError(200, "its answer can't be read") from None
+
+
+class _Workspace(Wire):
+    cwd: str
+
+
+class Capabilities(Wire):
+    """What the daemon is and can do."""
+
+    version: Text = Field(default="", alias="qwenCodeVersion")
+    """For the person. The features say what the daemon can do."""
+    features: frozenset[str]
+    workspace_cwd: str
+    workspaces: tuple[_Workspace, ...] = ()
+    """Empty while the daemon boots."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that it works in."""
+        return tuple(dict.fromkeys([self.workspace_cwd, *(workspace.cwd for workspace in self.workspaces)]))
+
+    def folder(self, folder: str) -> str | None:
+        """A folder as the daemon calls it; None if it works elsewhere."""
+        wanted = _real(folder)
+        return next((served for served in self.folders if _real(served) == wanted), None)
+
+
+def _real(folder: str) -> str:
+    return os.path.normcase(os.path.realpath(folder))
+
+
+def capabilities(answer: Mapping[str, Any]) -> Capabilities | None:
+    """What `/capabilities` says; None if it is no daemon's."""
+    try:
+        return Capabilities.model_validate(answer)
+    except ValidationError:
+        return None
+
+
+class _Option(Wire):
+    """An option of a session."""
+
+    id: str
+    current: Text = Field(default="", alias="currentValue")
+    options: Annotated[tuple[OptionValue, ...], parts(OptionValue)] = ()
+
+
+class _State(Wire):
+    """The models, the modes and the options of a session."""
+
+    models: Annotated[OfferedModels, part(OfferedModels)] = OfferedModels()
+    modes: Annotated[OfferedModes, part(OfferedModes)] = OfferedModes()
+    config_options: Objects = Field(default_factory=list[dict[str, Any]])
+
+
+class _Stated(Wire):
+    state: Object = Field(default_factory=dict)
+
+
+def choices(answer: Mapping[str, Any]) -> Choices:
+    """What `/context` says of the models and the modes."""
+    state = read(_State, read(_Stated, answer).state)
+    efforts = [read(_Option, each) for each in state.config_options if each.get("id") == EFFORT]
+    effort = efforts[0] if efforts else _Option(id=EFFORT)
+    return Choices(
+        state.models.current,
+        state.modes.current,
+        choices_of(state.models.available),
+        choices_of(state.modes.available),
+        effort.current,
+        choices_of(effort.options),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EventCursor:
+    """How far the events of a session have been read: the id of the last one, and the bus that counts them."""
+
+    epoch: str
+    id: int
+
+
+class _Loaded(Wire):
+    last_event_id: int
+    event_epoch: str = ""
+    has_active_prompt: bool = False
+    history_has_more: Annotated[bool, BeforeValidator(bool)] = False
+
+
+_HISTORIES = {"compactedReplay", "liveJournal"}
+
+
+def keep(name: str, item: object, text: str) -> object:
+    """What to keep of a list's item in an answer of `/load`: the events of a history stay as they came."""
+    if name not in _HISTORIES:
+        return item
+    return (kind_of(cast("Mapping[str, Any]", item)), text) if isinstance(item, dict) else None
+
+
+def _raw(value: object) -> list[Raw]:
+    return [cast("Raw", item) for item in as_list(value) if isinstance(item, tuple)]
+
+
+def cursor(answer: Mapping[str, Any]) -> EventCursor:
+    """Where the events continue after the conversation in an answer of `/load`."""
+    loaded = read(_Loaded, answer)
+    return EventCursor(loaded.event_epoch, loaded.last_event_id)
+
+
+def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: bool) -> Replay:
+    """The conversation in an answer of `/load`. `has_pages`: whether the daemon gives what it leaves out as pages."""
+    loaded = read(_Loaded, answer)
+    # Not a part of the model: validating a long list would keep all other threads waiting.
+    settled, journal = _raw(answer.get("compactedReplay")), _raw(answer.get("liveJournal"))
+    has_more = loaded.history_has_more
+    if has_pages and settled and settled[0][0] == "history_truncated":
+        settled, has_more = settled[1:], True
+    before, page = split([*settled, *journal])
+    return Replay(
+        tuple(decode(text) for _, text in page),
+        loaded.has_active_prompt,
+        queue,
+        EarlierEvents(before),
+        has_more=has_pages and has_more,
+    )
+
+
+class _Page(Wire):
+    events: Objects = Field(default_factory=list[dict[str, Any]])
+    has_more: Annotated[bool, BeforeValidator(bool)] = False
+
+
+def page(answer: Mapping[str, Any]) -> tuple[list[Envelope], bool]:
+    """The events of a page of a transcript, and whether there are older ones."""
+    found = read(_Page, answer)
+    return list(map(decode, found.events)), found.has_more
+
+
+class _IndexedTurn(Wire):
+    turn_id: Text = ""
+    prompt_id: Text = ""
+
+
+class _Index(Wire):
+    snapshot: Text = ""
+    start: int = 0
+    turns: Annotated[tuple[_IndexedTurn, ...], parts(_IndexedTurn)] = ()
+
+
+def index(answer: Mapping[str, Any]) -> tuple[str, int, dict[str, str]]:
+    """A page of the index of turns: what names the index, its first turn's number, and the records by their prompts."""
+    found = read(_Index, answer)
+    return found.snapshot, found.start, {turn.prompt_id: turn.turn_id for turn in found.turns}
+
+
+class Pending(Wire):
+    """A prompt that runs or waits."""
+
+    prompt_id: str
+    text: Text = ""
+    state: Text = ""
+    originator_client_id: str | None = None
+
+
+def pending(answer: Mapping[str, Any]) -> tuple[Pending, ...]:
+    """The prompts that run or wait."""
+    return several(Pending)(answer.get("pendingPrompts"))
+
+
+class _Injected(Wire):
+    messages: Objects = Field(default_factory=list[dict[str, Any]])
+    settled_message_ids: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
+    promoted_message_ids: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
+
+
+def injected(answer: Mapping[str, Any]) -> set[str]:
+    """The ids of the messages that were sent into turns: those that wait, are through, or have become prompts."""
+    found = read(_Injected, answer)
+    waiting = texts([message.get("messageId") for message in found.messages])
+    return {*waiting, *found.settled_message_ids, *found.promoted_message_ids}
+
+
+class _Usage(Wire):
+    total_tokens: int
+    context_window_size: int
+
+
+class _Used(Wire):
+    usage: _Usage
+
+
+def window(answer: Mapping[str, Any]) -> ContextWindow:
+    """The use of the context window."""
+    usage = read(_Used, answer).usage
+    return ContextWindow(usage.context_window_size, usage.total_tokens)
+
+
+class _DiffStats(Wire):
+    files_changed: int = 0
+    insertions: int = 0
+    deletions: int = 0
+
+
+class Rewindable(Wire):
+    """A prompt that a session can be rewound to."""
+
+    prompt_id: str
+    turn_index: int
+    timestamp: Text = ""
+    diff_stats: Annotated[_DiffStats, part(_DiffStats)] = _DiffStats()
+
+    def point(self) -> RewindPoint:
+        """As a chat knows it."""
+        stats = self.diff_stats
+        return RewindPoint(
+            self.prompt_id, self.turn_index, self.timestamp, stats.files_changed, stats.insertions, stats.deletions
+        )
+
+
+class RewoundFiles(Wire):
+    """What came of a rewind: paths of files."""
+
+    files_changed: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
+    files_failed: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
+
+
+class _Stats(Wire):
+    total_tokens: Number = 0.0
+
+
+class _Task(Wire):
+    id: str
+    kind: str
+    label: Text = ""
+    description: Text = ""
+    status: Text = ""
+    start_time: Number = 0.0
+    end_time: Number = 0.0
+    command: Text = ""
+    prompt: Text = ""
+    output_file: Text = ""
+    error: Text = ""
+    stats: Annotated[_Stats, BeforeValidator(as_object)] = _Stats()
+    is_backgrounded: bool = True
+
+    def task(self) -> Task:
+        return Task(
+            self.id,
+            self.kind,
+            self.label or self.description or self.id,
+            self.status,
+            self.start_time / 1000,
+            (self.end_time - self.start_time) / 1000 if self.end_time else None,
+            self.command or self.prompt or self.description,
+            self.output_file,
+            self.error,
+            int(self.stats.total_tokens),
+            self.is_backgrounded,
+        )
+
+
+def tasks(answer: Mapping[str, Any]) -> tuple[Task, ...]:
+    """The tasks of a session."""
+    return tuple(each.task() for each in several(_Task)(answer.get("tasks")))
+
+
+USUAL_INTERVAL = 5.0
+"""Seconds between two questions, if the daemon doesn't say."""
+
+
+class _Flow(Wire):
+    id: str = Field(alias="deviceFlowId")
+    provider: ShortText = Field(default="", alias="providerId")
+    status: ShortText = ""
+    user_code: ShortText = ""
+    verification_uri: ShortText = ""
+    verification_uri_complete: ShortText = ""
+    expires_at: Number = 0.0
+    interval_ms: Number = 0.0
+    hint: ShortText = ""
+    error_kind: ShortText = ""
+
+
+def sign_in(answer: Mapping[str, Any]) -> SigningIn:
+    """How far a sign-in with a code is."""
+    flow = read(_Flow, answer)
+    page = flow.verification_uri_complete or flow.verification_uri
+    state: Literal["pending", "authorized", "failed"] = (
+        "pending" if flow.status == "pending" else "authorized" if flow.status == "authorized" else "failed"
+    )
+    why = flow.hint or flow.error_kind.replace("_", " ") or flow.status
+    return SigningIn(
+        flow.id,
+        flow.provider,
+        state,
+        flow.user_code,
+        page if page.startswith(("https://", "http://")) else "",
+        flow.expires_at / 1000,
+        flow.interval_ms / 1000 or USUAL_INTERVAL,
+        why if state == "failed" else "",
+    )

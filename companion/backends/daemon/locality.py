@@ -21,7 +21,7 @@ from ...json_text import as_list, as_object
 from ...platforms.files import entry
 from ..wire import objects
 from .address import Address
-from .answers import Capabilities
+from .decoder import Capabilities
 
 ROUTES = (
     "/workspace/mcp",

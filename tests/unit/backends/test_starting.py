@@ -13,7 +13,7 @@ import pytest
 
 from companion.backends.acp import process
 from companion.backends.children import begun
-from companion.backends.daemon.answers import capabilities
+from companion.backends.daemon.decoder import capabilities
 from companion.platforms import programs
 
 from ..conftest import until
@@ -76,5 +76,5 @@ async def test_looks_at_files_on_a_loop_are_noticed(looks_on_loops: list[str], t
     await asyncio.sleep(0)
     folder(str(tmp_path))  # a test may do that
     await asyncio.to_thread(folder, str(tmp_path))
-    assert {each.partition(": ")[2].partition(":")[0] for each in looks_on_loops} == {"backends/daemon/answers.py"}
+    assert {each.partition(": ")[2].partition(":")[0] for each in looks_on_loops} == {"backends/daemon/decoder.py"}
     looks_on_loops.clear()

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.backends.daemon import answers as earlier
 from companion.backends.daemon import client as routes
+from companion.backends.daemon import decoder as earlier
 from companion.backends.daemon import transport
 from companion.backends.daemon.decoder import decode
 from companion.conversation import events

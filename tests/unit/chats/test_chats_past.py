@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from companion.backends.agent import RewindPoint
-from companion.backends.daemon import answers
+from companion.backends.daemon import decoder
 from companion.chats import history
 from companion.chats.history import RewindTarget, rewind_targets
 from companion.chats.prompt import Draft
 from companion.conversation.failures import ChatError
-from companion.conversation.snapshot import Attachment, Diff, Location, Message, Tool, Turn
-from companion.conversation.turns import FileChange, changed_files
+from companion.conversation.snapshot import Attachment, Diff, FileChange, Location, Message, Tool, Turn, changed_files
 
 from ..fake_daemon import Request, Stream, until
 from .chatting import CHAT, live, real
@@ -34,7 +33,7 @@ def point(index: int, at: float = 0.0, *, files: int = 0, inserted: int = 0, del
 
 
 def read(*points: dict[str, Any]) -> list[RewindPoint]:
-    return [answers.read(answers.Rewindable, each).point() for each in points]
+    return [decoder.read(decoder.Rewindable, each).point() for each in points]
 
 
 def asked(key: str, began: float | None = None, *more: Any, asks_model: bool = True) -> Turn:

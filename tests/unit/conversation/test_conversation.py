@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.backends.daemon import answers, transport
+from companion.backends.daemon import decoder, transport
 from companion.backends.daemon.decoder import decode
 from companion.conversation.conversation import START, Conversation
 from companion.conversation.events import Envelope, Replay
@@ -42,9 +42,9 @@ WHOLE = told(FRAMES)
 
 
 def history(answer: dict[str, Any]) -> Replay:
-    loaded = transport.loads(json.dumps(answer), answers.keep)
+    loaded = transport.loads(json.dumps(answer), decoder.keep)
     assert isinstance(loaded, dict)
-    return answers.history(cast("dict[str, Any]", loaded), (), has_pages=False)
+    return decoder.history(cast("dict[str, Any]", loaded), (), has_pages=False)
 
 
 def texts(turn: Turn) -> list[tuple[str, str]]:

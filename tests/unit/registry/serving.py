@@ -17,7 +17,7 @@ from typing import Any
 
 from companion.agents import AgentCommand
 from companion.editor import WindowId
-from companion.registry.plans import InstallPlan, system
+from companion.registry.entries import InstallPlan, system
 from companion.registry.registry import AgentListing, AgentRegistry
 
 PROGRAM = b"#!/bin/sh\necho it runs\n"

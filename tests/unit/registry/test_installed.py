@@ -10,9 +10,8 @@ import pytest
 
 from companion.editor import WindowId
 from companion.platforms import files
-from companion.registry import plans as module
-from companion.registry.entries import InstallError
-from companion.registry.plans import InstallPlan, prepare
+from companion.registry import entries as module
+from companion.registry.entries import InstallError, InstallPlan, prepare
 from tests.agent_talk import run
 
 from .serving import PROGRAM, Place, entry, from_archive, tar

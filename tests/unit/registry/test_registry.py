@@ -23,10 +23,13 @@ from companion.registry.entries import (
     InstallError,
     PackageSource,
     RegistryError,
+    is_newer,
+    plan,
+    prepare,
     read_day,
     read_entries,
+    system,
 )
-from companion.registry.plans import is_newer, plan, prepare, system
 from tests.agent_talk import run
 from tests.parts import has
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from companion.backends.workplace import OfferedServer
+from companion.backends.agent import OfferedServer
 from companion.editor import WindowId
 from companion.server import tools
 from companion.settings import AGENT_TOOLS, DaemonSettings, Settings

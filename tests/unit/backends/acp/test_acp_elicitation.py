@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from companion.backends.acp.elicitation import FormError
+from companion.backends.acp.services import FormError
 from companion.conversation.failures import AlreadyAnsweredError
 from companion.conversation.forms import Form, Values
 from tests.agent_talk import AgentTalk, MemoryFiles, Talks, notices, said, tools, until

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from companion.agents import AgentCommand
-from companion.backends.acp import decoder, running
+from companion.backends.acp import decoder, peer
 from companion.backends.acp.decoder import Printed
 from companion.backends.acp.errors import LostMessageError, UnansweredError
 from companion.backends.acp.files import Edited, Files
@@ -157,7 +157,7 @@ def _session_steering(params):
     async with talks(script) as talk:
         key = await talk.ask("x")
         await until(lambda: (turn := talk.turn(key)) and said(turn))
-        monkeypatch.setattr(running, "CALL_LIMIT", 0.2)
+        monkeypatch.setattr(peer, "CALL_LIMIT", 0.2)
         monkeypatch.setattr("companion.backends.acp.extensions.can_steer", lambda _: True)
         with pytest.raises(UnansweredError) as caught:
             await talk.client.inject(talk.session, "and this")

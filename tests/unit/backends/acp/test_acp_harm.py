@@ -16,7 +16,7 @@ from companion.backends.acp.errors import (
 )
 from companion.backends.acp.peer import Params, Peer
 from companion.backends.acp.process import TooLong
-from companion.backends.acp.stream import MAX_WAITING, Events
+from companion.backends.acp.prompts import MAX_WAITING, Events
 from companion.backends.agent import AgentSession
 from companion.backends.wire import MOST_ITEMS, MOST_PARTS, bounded
 from companion.conversation.events import TurnCompleted

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from companion.backends.acp.elicitation import Elicitation, decode_elicitation
+from companion.backends.acp.services import Elicitation, decode_elicitation
 from companion.conversation.forms import FormField
 from companion.conversation.snapshot import ContextWindow, Diff, Step
 from tests.agent_talk import AgentTalk, Talks, notices, said, tools, until

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from companion.backends.acp import extensions
-from companion.backends.workplace import OfferedServer
+from companion.backends.agent import OfferedServer
 from companion.conversation.snapshot import Choice, SessionOption
 from tests.agent_talk import Talks, said, scripted, talking, until
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from companion.backends.acp.subagents import MAX_SUBAGENTS
+from companion.backends.acp.decoder import MAX_SUBAGENTS
 from companion.conversation.snapshot import Message, Tool, Turn
 from tests.agent_talk import Talks, notices, said, tools
 

@@ -11,7 +11,7 @@ import pytest
 from companion.agents import AgentCommand, McpServer, read_mcp_servers
 from companion.backends.acp import client as client_module
 from companion.backends.acp.peer import Params, Peer
-from companion.backends.workplace import Surroundings
+from companion.backends.agent import Surroundings
 from companion.conversation.snapshot import Message
 from tests.agent_talk import AgentTalk, FixedEnvironment, Talks, client_of, said, until
 from tests.parts import has

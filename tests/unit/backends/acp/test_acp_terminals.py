@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from companion.backends.acp import terminals as terminals_module
-from companion.backends.acp.printing import Printing
-from companion.backends.acp.process import Child
+from companion.backends.acp.process import Child, Printing
 from companion.backends.acp.services import Services
 from tests.agent_talk import Talks, is_alive, said, tools, until
 

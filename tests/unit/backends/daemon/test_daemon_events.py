@@ -15,10 +15,9 @@ from companion.backends.daemon.errors import ClosedError
 from companion.backends.daemon.transport import MAX_EVENT, Decoder, EventTooLargeError
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation import events
-from companion.conversation.conversation import Conversation
+from companion.conversation.conversation import Conversation, TurnBuilder
 from companion.conversation.failures import SessionEndedError, StaleError, StreamLostError
 from companion.conversation.snapshot import ChatNotice, Locality, Message, Queued
-from companion.conversation.turns import TurnBuilder
 
 RECORDINGS = Path(__file__).parent / "recordings"
 SESSION = (RECORDINGS / "session.jsonl").read_text(encoding="utf-8").splitlines()

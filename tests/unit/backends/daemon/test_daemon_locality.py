@@ -16,8 +16,8 @@ import pytest
 
 from companion.backends.daemon import locality as here
 from companion.backends.daemon.address import Address, Token
-from companion.backends.daemon.answers import Capabilities
 from companion.backends.daemon.client import DaemonAgent
+from companion.backends.daemon.decoder import Capabilities
 from companion.backends.daemon.locality import NOT_TOLD, ROUTES, text, where
 from companion.conversation.snapshot import Locality
 

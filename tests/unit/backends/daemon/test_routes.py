@@ -14,11 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from companion.backends.agent import SessionPage
-from companion.backends.daemon import answers, errors, transport
+from companion.backends.daemon import decoder, errors, transport
 from companion.backends.daemon.address import Address
-from companion.backends.daemon.answers import EventCursor
 from companion.backends.daemon.client import DaemonAgent, pattern
-from companion.backends.daemon.decoder import decode
+from companion.backends.daemon.decoder import EventCursor, decode
 from companion.chats import prompt
 from companion.conversation import failures
 from companion.conversation.events import Envelope
@@ -420,7 +419,7 @@ async def test_a_number_that_is_none_costs_no_task(daemon: FakeDaemon, number: o
 )
 def test_what_can_be_switched_is_what_can_be_read(odd: dict[str, Any]):
     state = {"modes": {"currentModeId": "plan"}, "models": {"currentModelId": "m"}}
-    found = answers.choices({"state": {**state, **odd}})
+    found = decoder.choices({"state": {**state, **odd}})
     assert (found.model, found.mode) == ("" if "models" in odd else "m", "" if "modes" in odd else "plan")
     assert (found.models, found.modes, found.efforts) == ((), (), ())
 
@@ -445,7 +444,7 @@ async def test_an_odd_item_of_a_list_costs_no_other(daemon: FakeDaemon):
         assert [each.id for each in await client.rewind_points(SESSION)] == ["a"]
         rewound = await client.rewind(SESSION, "a", undo_files=True)
         assert (rewound.changed, rewound.failed) == (("a",), ())
-    assert answers.index({"turns": ["odd", {"promptId": "p", "turnId": "t"}], "start": 1}) == ("", 1, {"p": "t"})
+    assert decoder.index({"turns": ["odd", {"promptId": "p", "turnId": "t"}], "start": 1}) == ("", 1, {"p": "t"})
 
 
 @pytest.mark.parametrize(
