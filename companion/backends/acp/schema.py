@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
@@ -29,8 +29,6 @@ from ..wire import (
     several,
     texts,
 )
-
-M = TypeVar("M", bound=Wire)
 
 VERSION = 1
 """The version of the protocol that is spoken. The official SDK 0.12.1 knows no newer one."""

@@ -22,7 +22,7 @@ from ...conversation import events
 from ...conversation.failures import AlreadyAnsweredError, ChatError
 from ...conversation.forms import FieldKind, Form, FormChoice, FormField, Value, Values, is_finite
 from ...conversation.snapshot import ChatNotice, PermissionOption
-from ...json_text import as_list, as_object
+from ...json_text import as_list, as_object, as_text
 from ...visible import host_of
 from ..updates import decode_permission
 from ..wire import as_id, objects, one_line, texts
@@ -76,7 +76,7 @@ class FormError(ChatError):
 
 def decode_elicitation(params: Mapping[str, Any]) -> Elicitation | str:
     """Decode a request; what can't be asked is a text that says what it is."""
-    words = _text(params, "message")
+    words = as_text(params.get("message"))
     about = as_id(params.get("toolCallId")) or ""
     match params.get("mode", "form"):
         case "form":
@@ -138,15 +138,15 @@ def _field(name: str, schema: Mapping[str, Any], *, is_required: bool) -> FormFi
     return FormField(
         name,
         kind,
-        _text(schema, "title") or name,
-        _text(schema, "description"),
+        as_text(schema.get("title")) or name,
+        as_text(schema.get("description")),
         is_required,
         _default(kind, schema.get("default"), choices),
         choices,
         least,
         most,
-        _text(schema, "pattern"),
-        _text(schema, "format"),
+        as_text(schema.get("pattern")),
+        as_text(schema.get("format")),
     )
 
 
@@ -164,7 +164,7 @@ def _choices(schema: Mapping[str, Any]) -> tuple[FormChoice, ...]:
     """The values that a schema offers, with their titles."""
     for name in ("oneOf", "anyOf"):
         found = [
-            FormChoice(each["const"], _text(each, "title") or each["const"], _text(each, "description"))
+            FormChoice(each["const"], as_text(each.get("title")) or each["const"], as_text(each.get("description")))
             for each in objects(schema.get(name))
             if isinstance(each.get("const"), str)
         ]
@@ -209,11 +209,6 @@ def _pattern_problem(field: FormField, value: Value | None) -> str:
 def _limit(value: object) -> float | None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and is_finite(value)
     return cast("float", value) if is_number else None
-
-
-def _text(fields: Mapping[str, Any], name: str) -> str:
-    value = fields.get(name)
-    return value if isinstance(value, str) else ""
 
 
 _NOT_ALLOWED = {"outcome": {"outcome": "cancelled"}}

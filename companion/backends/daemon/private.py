@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import os
 import re
 import secrets
@@ -35,8 +34,6 @@ from .errors import (
     NotListeningError,
     QwenTooOldError,
 )
-
-logger = logging.getLogger(__name__)
 
 LISTEN_LIMIT = 30.0
 """Seconds until it must listen; 0.4 to 0.6 on an idle machine."""
