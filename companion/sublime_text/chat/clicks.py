@@ -23,7 +23,7 @@ from .permissions import QuestionForm, ask_form, pick_option
 if TYPE_CHECKING:
     from ...chats.chats import Chats
     from ...chats.transcript.render import Link
-    from ...conversation.forms import Value, Values
+    from ...conversation.forms import Values
     from ...conversation.snapshot import Permission
     from ...editor import ChatId
     from ..adapter import Adapter
@@ -57,8 +57,6 @@ class Clicks:
         self._adapter = adapter
         self._shown = 0
         """How many long questions were shown: the last one goes on."""
-        self._entered: dict[tuple[ChatId, str], dict[str, Value]] = {}
-        """What was entered in forms that wait, by the ids of the chat and of the question."""
 
     def answer(self, chat: ChatView, kind: str) -> None:
         """Answer the oldest permission with an option of a kind, asking which if there are several."""
@@ -206,8 +204,8 @@ class Clicks:
             QuestionForm(chat.window, permission, answered)
             return
         asked = {ask.permission.id for ask in chat.asks}
-        self._entered = {key: values for key, values in self._entered.items() if key[0] != chat.id or key[1] in asked}
-        entered = self._entered.setdefault((chat.id, permission.id), permission.form.defaults)
+        chat.entered = {key: values for key, values in chat.entered.items() if key in asked}
+        entered = chat.entered.setdefault(permission.id, permission.form.defaults)
         ask_form(chat.window, chat.agent, permission.title, permission.form, entered, answered)
 
     def _show_whole(self, chat: ChatView, permission: Permission) -> None:

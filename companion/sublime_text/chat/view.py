@@ -24,6 +24,7 @@ from .text import ChatText, UndoHistory
 
 if TYPE_CHECKING:
     from ...chats.transcript.render import Ask, Code, Render
+    from ...conversation.forms import Value
     from ..adapter import Adapter
 
 
@@ -225,6 +226,8 @@ class ChatView:
         self._unshown: Literal["", "told", "taken"] = ""
         """Whether a prompt was sent that no frame shows yet, and whether the companion has taken it."""
         self.folds_before_click = 0
+        self.entered: dict[str, dict[str, Value]] = {}
+        """What was entered in forms that wait, by the ids of their questions."""
         self.has_news = False
         """Whether a long turn has ended that the person hasn't seen."""
         self._ended = ""
