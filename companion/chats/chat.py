@@ -85,8 +85,10 @@ class Renderer:
 
     def turn_written(self, turn: str, files: int) -> None:
         """So many files were found to be changed in a turn that has ended."""
-        self._written = turn, files
-        self._chat.connection.conversation.changed.set()
+        conversation = self._chat.connection.conversation
+        if conversation.has(turn):  # and not one of the conversation that was shown before
+            self._written = turn, files
+            conversation.changed.set()
 
     async def _run(self, conversation: Conversation) -> None:
         conversation.hide_earlier()

@@ -171,13 +171,16 @@ class ChatHistory:
         if to.rewinds:
             by_agent = undo_files and to.paths is None
             rewinding = await _once_idle(chat, lambda: client.rewind(session, to.point, undo_files=by_agent))
-        check_idle(chat)
+        else:
+            check_idle(chat)
         left: list[str] = []
         if undo_files and to.paths is not None:
             try:
+                check_idle(chat)  # another turn may have begun during the rewind
                 changed, left = await self._chats.turns.restore_turn(chat.window, to.turn, to.paths)
                 rewinding = Rewinding(tuple(changed), ())
-            except OSError as error:  # the conversation may have gone back already, and the prompt comes back as well
+            # The conversation may have gone back already, and the prompt comes back as well.
+            except (ChatError, OSError) as error:
                 left = [sentence(error)]
         told = [_told(rewinding, folder.there) if to.rewinds else _undone(rewinding.changed, folder.there)]
         if not to.rewinds:

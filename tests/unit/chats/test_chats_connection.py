@@ -176,6 +176,20 @@ async def test_the_calls_of_a_turn_are_logged_once_though_one_looks_elsewhere_me
     assert logged(room) == [["first", "then"], []]
 
 
+async def test_how_many_files_were_written_is_told_of_the_turn_that_is_shown(room: Room) -> None:
+    """The one before is seen to its end after another conversation was begun in its tab."""
+    stream = await room.opened()
+    stream.say(1, "Done.")
+    stream.send("turn_complete", 2, "p", promptId="p", stopReason="end_turn")
+    await until(lambda: room.render.status.last == "done")
+    room.chats.turn_written(CHAT, "p", 2)
+    await until(lambda: room.render.status.changed == 2)
+    room.chats.turn_written(CHAT, "one of another conversation", 9)
+    stream.send("session_update", 3, "p", update={"sessionUpdate": "session_info_update", "title": "Named"})
+    await asyncio.sleep(0.1)
+    assert room.render.status.changed == 2
+
+
 @pytest.mark.parametrize("how", ["archive", "delete"])
 async def test_a_chat_that_was_closed_while_its_session_is_put_away_begins_nothing(room: Room, how: str) -> None:
     stream = await room.opened()

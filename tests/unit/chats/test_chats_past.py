@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from companion.backends.agent import RewindPoint
+from companion.backends.agent import Rewinding, RewindPoint
 from companion.backends.daemon import decoder
+from companion.backends.daemon.client import DaemonAgent
 from companion.chats import history
 from companion.chats.history import RewindTarget, rewind_targets
 from companion.chats.prompt import Draft
@@ -165,6 +167,21 @@ async def test_a_rewind_undoes_files_or_leaves_them_and_gives_the_prompt_back(pr
         assert room.daemon.asked("POST /session/s/rewind")[-1].body["rewindFiles"] is False
         room.daemon.routes["POST /session/s/rewind"] = 200, {"rewound": True}
         assert (await room.chats.history.rewind(CHAT, to, undo_files=False))[0] == "The conversation was rewound."
+
+
+async def test_the_prompt_comes_back_though_a_turn_has_begun_during_the_rewind(project: Path) -> None:
+    async with live(project, "session_rewind") as room:
+
+        async def rewinds(*_: object, **__: object) -> Rewinding:
+            say(room.stream, 1, "Something else")
+            await until(lambda: room.render.status.running)
+            return Rewinding((), ())
+
+        to = RewindTarget("x", "gone", "Look", paths=(f"{room.folder}/a.py",))
+        with patch.object(DaemonAgent, "rewind", rewinds):
+            told, draft = await room.chats.history.rewind(CHAT, to, undo_files=True)
+        assert draft.text == "Look"
+        assert told == "The conversation was rewound. A turn runs: wait until it ends, or cancel it first."
 
 
 async def test_there_is_no_rewind_while_a_turn_runs_before_any_prompt_or_without_the_feature(project: Path) -> None:
