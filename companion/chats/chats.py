@@ -654,7 +654,7 @@ class Chats:
 
     def vote(self, chat_id: ChatId, permission: str, option: str | None, answers: Values | None = None) -> None:
         """Answer a permission with the id of an option; None for "cancelled"."""
-        self.do(chat_id, lambda chat: chat.approvals.answers.give(permission, option, answers))
+        self.do(chat_id, lambda chat: chat.approvals.give(permission, option, answers))
 
     def reconnect(self, chat_id: ChatId, agent: AgentCommand | None = None) -> None:
         """Connect again, even if connected, with the current settings. The session is resumed.

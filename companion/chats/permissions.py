@@ -17,34 +17,34 @@ from ..protocol import DiffAccepted, Notification
 from ..provenance.calls import said_before
 from ..provenance.log import MAX_REASON
 from ..review.review import Request
-from .connection import ChatConnection
 from .transcript.plain import flat
 
 if TYPE_CHECKING:
     from .chat import Chat
 
 
-class PermissionAnswers:
-    """What the person answers to the permissions of one chat."""
+class Approvals:
+    """The permissions of one chat that wait for an answer."""
 
-    def __init__(self, connection: ChatConnection) -> None:
-        self._connection = connection
+    def __init__(self, chat: Chat) -> None:
+        self.chat = chat
+        self._waiting: dict[str, _Approval] = {}
         self._given: Counter[str] = Counter()
         """How many answers were given to each; a second click may be one too many."""
 
-    def has(self, permission: str) -> bool:
+    def has_answered(self, permission: str) -> bool:
         """Whether the person has answered a permission, which the agent may not know yet."""
         return self._given[permission] > 0
 
     @property
     def can_be_edited(self) -> bool:
         """Whether an edited proposal is what is written."""
-        return self._connection.has_client and self._connection.connected[0].can("edits")
+        return self.chat.connection.has_client and self.chat.connection.connected[0].can("edits")
 
     async def edited(self, diff: Diff, content: str) -> None:
         """Tell the agent that the person has edited what it has proposed for a file."""
-        client, _ = self._connection.connected
-        path = self._connection.path_there(diff.path)
+        client, _ = self.chat.connection.connected
+        path = self.chat.connection.path_there(diff.path)
         await client.edited(path, diff.new, content)
 
     async def give(self, permission: str, option: str | None, answers: Values | None = None) -> None:
@@ -53,22 +53,13 @@ class PermissionAnswers:
         Raises:
             ChatError: the daemon doesn't take the answer.
         """
-        client, session = self._connection.connected
+        client, session = self.chat.connection.connected
         self._given[permission] += 1
         try:
             await client.answer(session, permission, option, answers)
         except ChatError:
             self._given[permission] -= 1
             raise
-
-
-class Approvals:
-    """The permissions of one chat that wait for an answer."""
-
-    def __init__(self, chat: Chat) -> None:
-        self.chat = chat
-        self.answers = PermissionAnswers(chat.connection)
-        self._waiting: dict[str, _Approval] = {}
 
     def update(self, snapshot: Snapshot) -> None:
         """Open the diffs of new permissions, and close those of answered ones."""
@@ -83,7 +74,7 @@ class Approvals:
             if identifier not in self._waiting:
                 self._waiting[identifier] = _Approval(self, permission, _reason(snapshot, permission))
             approval = self._waiting[identifier]
-            if not (approval.has_diffs or self.answers.has(identifier)):
+            if not (approval.has_diffs or self.has_answered(identifier)):
                 approval.show()  # the person may have turned diffs on since it was asked
         if self.questions != before:
             self.chat.place.questions_changed()
@@ -107,7 +98,7 @@ class Approvals:
 
     def _how(self, answered: Permission | None, asked: Permission) -> str:
         """How a permission was answered; empty if it was answered here."""
-        if self.answers.has(asked.id):
+        if self.has_answered(asked.id):
             return ""
         title = flat(asked.title, 100)
         if answered is None or answered.state == "open":
@@ -135,7 +126,7 @@ class _Approval:
 
     def show(self) -> None:
         """Open the diffs, if the person wants any."""
-        connection, answers = self._approvals.chat.connection, self._approvals.answers
+        connection = self._approvals.chat.connection
         if self._approvals.chat.place.shows_diffs:
             self._edited.clear()
             owners = [_Owner(self, self._approvals, diff) for diff in self.permission.diffs]
@@ -147,7 +138,7 @@ class _Approval:
                 # Two edits of one file would be two texts for it.
                 is_alone = sum(each.path == owner.diff.path for each in self.permission.diffs) == 1
                 is_part = owner.diff.is_part
-                is_editable = is_alone and answers.can_be_edited and not is_part
+                is_editable = is_alone and self._approvals.can_be_edited and not is_part
                 request = Request(owner.diff.old, connection.locality.is_local, is_editable, is_part)
                 self._approvals.chat.place.reviews.open(
                     owner, connection.path_there(owner.diff.path), owner.diff.new, request, self._reason
@@ -155,7 +146,7 @@ class _Approval:
 
     def is_question(self, shown: set[object]) -> bool:
         """Whether it waits without a diff; `shown` are the owners of the diffs on the screen."""
-        is_voted_on = self.has_diffs and self._approvals.answers.has(self.permission.id)
+        is_voted_on = self.has_diffs and self._approvals.has_answered(self.permission.id)
         return not is_voted_on and shown.isdisjoint(self._open)
 
     def withdraw(self) -> None:
@@ -189,8 +180,8 @@ class _Approval:
                 )
             else:
                 for diff, content in self._edited.items() if accepted else ():
-                    await approvals.answers.edited(diff, content)
-                await approvals.answers.give(permission.id, option.id if option else None)
+                    await approvals.edited(diff, content)
+                await approvals.give(permission.id, option.id if option else None)
                 return
         except AlreadyAnsweredError as error:
             approvals.chat.place.screen.messenger.mention(str(error), approvals.chat.window)

@@ -23,7 +23,7 @@ from ..visible import ShownText, visible_name
 from . import package
 from .buffers import text_of, write_all
 from .chat.opening import have_chat
-from .chat.prompt import Recall, excerpt
+from .chat.prompt import Recall, excerpt, send_prompt
 from .own_views import VIEWS
 from .panels import PanelItem, choose, say, to_clipboard
 from .prompts import Recipient, choose_recipient, meant, named_in, paste, recipients
@@ -280,7 +280,7 @@ class _Sending:
     def _send(self, chat: ChatView) -> None:
         values, excerpts = self._values.in_chat(chat)
         self._adapter.chats.go_to(chat)
-        self._adapter.chats.sender.send(chat, self._action.filled(values), excerpts=excerpts)
+        send_prompt(self._adapter, chat, self._action.filled(values), excerpts=excerpts)
 
     def _open_chat(self) -> None:
         have_chat(self._window, lambda _, chat: self._send(chat))

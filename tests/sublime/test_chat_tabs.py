@@ -409,7 +409,7 @@ class TestMoving(TabsCase):
         """The frame of the turn's end knows nothing of it yet; to begin anew then would end its turn."""
         self.show_second(running="turn")
         there = yield from self.moved()
-        self.adapter.chats.sender.send(self.second, "And now")
+        loaded("sublime_text.chat.prompt").send_prompt(self.adapter, self.second, "And now")
         self.show_second(state="done")
         yield from self.told("send")
         yield lambda: self.second._unshown == "taken"
@@ -422,7 +422,7 @@ class TestMoving(TabsCase):
     def test_a_tab_that_is_moved_right_after_a_prompt_was_sent_waits_for_its_turn(self) -> Steps:
         self.show_second()
         there = yield from self.another_window()
-        self.adapter.chats.sender.send(self.second, "Begin")
+        loaded("sublime_text.chat.prompt").send_prompt(self.adapter, self.second, "Begin")
         self.adapter.chats.activated(there, self.second.view)
         yield from self.told("send")
         yield lambda: self.second._unshown == "taken"

@@ -14,6 +14,7 @@ from ..panels import Page, PanelItem, changed_file, choose, say, show_turn
 from .clicks import waiting
 from .html import CONTINUED, shortened
 from .opening import choose_folder, have_chat, open_with
+from .prompt import send_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -116,7 +117,7 @@ class QwenCompanionChatSendCommand(sublime_plugin.WindowCommand):
 
     def run(self, text: str | None = None, mid_turn: bool = False) -> None:
         """`text`, or the content of the prompt; with `mid_turn` into the running turn, if there is one."""
-        have_chat(self.window, lambda adapter, chat: adapter.chats.sender.send(chat, text, mid_turn=mid_turn))
+        have_chat(self.window, lambda adapter, chat: send_prompt(adapter, chat, text, mid_turn=mid_turn))
 
     def is_visible(self, text: str | None = None, mid_turn: bool = False) -> bool:
         """Whether there is something to send."""

@@ -18,7 +18,7 @@ from ..panels import NO_ANSWER, STARTING, say
 from ..windows import is_chat, is_folder_of, is_visible
 from .clicks import Clicks
 from .opening import FOLDER
-from .prompt import ContextOffers, PromptSender, give_back, keep, kept_session
+from .prompt import ContextOffers, give_back, keep, kept_session
 from .view import ChatView, agent_of, chat_id_of, folder_of, used_at, waiting_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ class ChatViews:
         self._adapter = adapter
         self.clicks = Clicks(adapter)
         self.context = ContextOffers(adapter)
-        self.sender = PromptSender(adapter)
         self._chats: dict[ChatId, ChatView] = {}
         self._latest = 0
         """The time of the last use that was noted."""

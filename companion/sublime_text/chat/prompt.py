@@ -276,54 +276,54 @@ def write_picture(folder: Path, system: str) -> str | None:
 STARTING_CHAT = "QwenCompanion is starting. Send the prompt again when the chat is connected."
 
 
-class PromptSender:
-    """Sends prompts. Lives on the UI thread."""
+def send_prompt(
+    adapter: Adapter,
+    chat: ChatView,
+    text: str | None = None,
+    *,
+    mid_turn: bool = False,
+    excerpts: Sequence[Excerpt] = (),
+) -> None:
+    """Send a text with what goes with it, or what the person has written in the prompt."""
+    draft = Draft(text, tuple(excerpts)) if text is not None else chat.draft()
+    draft = replace(draft, unsaved=_unsaved(chat, draft.text))
+    if not (draft.text.strip() or draft.excerpts or draft.pictures):
+        return
+    if text is None and chat.render is None:
+        # What is sent would be lost, so it stays in the prompt.
+        say(chat.window, STARTING_CHAT if adapter.is_starting else NO_ANSWER)
+        return
+    adapter.chats.context.look(chat.window)
+    context = chat.context
+    if text is None:
+        chat.sent()
+    if instead := translated(draft.text):
+        what, rest = instead
+        _do_instead(adapter, chat, what)
+        if text is None and (rest or draft.excerpts or draft.pictures):
+            chat.take_back(replace(draft, text=rest))
+        return
+    in_turn = mid_turn and chat.status.running is not None
+    # A message into a running turn is a text alone, and so is a command.
+    if context and not in_turn and not draft.text.startswith("/"):
+        draft = replace(draft, excerpts=(*draft.excerpts, context))
+    adapter.comments.prompt_sent(chat.agent, draft.text)
+    chat.sending(draft)
 
-    def __init__(self, adapter: Adapter) -> None:
-        self._adapter = adapter
+    def send(chats: Chats) -> None:
+        chats.send(chat.id, draft, mid_turn=in_turn)
+        sublime.set_timeout(chat.taken)
 
-    def send(
-        self, chat: ChatView, text: str | None = None, *, mid_turn: bool = False, excerpts: Sequence[Excerpt] = ()
-    ) -> None:
-        """Send a text with what goes with it, or what the person has written in the prompt."""
-        draft = Draft(text, tuple(excerpts)) if text is not None else chat.draft()
-        draft = replace(draft, unsaved=_unsaved(chat, draft.text))
-        if not (draft.text.strip() or draft.excerpts or draft.pictures):
-            return
-        if text is None and chat.render is None:
-            # What is sent would be lost, so it stays in the prompt.
-            say(chat.window, STARTING_CHAT if self._adapter.is_starting else NO_ANSWER)
-            return
-        self._adapter.chats.context.look(chat.window)
-        context = chat.context
-        if text is None:
-            chat.sent()
-        if instead := translated(draft.text):
-            what, rest = instead
-            self._do_instead(chat, what)
-            if text is None and (rest or draft.excerpts or draft.pictures):
-                chat.take_back(replace(draft, text=rest))
-            return
-        in_turn = mid_turn and chat.status.running is not None
-        # A message into a running turn is a text alone, and so is a command.
-        if context and not in_turn and not draft.text.startswith("/"):
-            draft = replace(draft, excerpts=(*draft.excerpts, context))
-        self._adapter.comments.prompt_sent(chat.agent, draft.text)
-        chat.sending(draft)
+    adapter.chats.tell(send)
 
-        def send(chats: Chats) -> None:
-            chats.send(chat.id, draft, mid_turn=in_turn)
-            sublime.set_timeout(chat.taken)
 
-        self._adapter.chats.tell(send)
-
-    def _do_instead(self, chat: ChatView, what: Instead) -> None:
-        """Do what a slash command is for."""
-        if what == "new":
-            self._adapter.chats.begin(chat)
-        else:
-            chat.window.focus_view(chat.view)
-            chat.window.run_command(f"qwen_companion_chat_{what}")
+def _do_instead(adapter: Adapter, chat: ChatView, what: Instead) -> None:
+    """Do what a slash command is for."""
+    if what == "new":
+        adapter.chats.begin(chat)
+    else:
+        chat.window.focus_view(chat.view)
+        chat.window.run_command(f"qwen_companion_chat_{what}")
 
 
 def _unsaved(chat: ChatView, text: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ from ...review.changes import counted
 from ...visible import ShownText
 from .. import package
 from ..bridge import OffThread
-from ..chat.prompt import excerpt_of_lines
+from ..chat.prompt import excerpt_of_lines, send_prompt
 from ..panels import PanelItem, choose, say, to_clipboard
 from ..places import open_place
 from ..prompts import Recipient, add_to_prompt, meant, named_in, paste, recipients
@@ -180,9 +180,9 @@ def _submit(
     elif chat.status.running is not None:
         # A message into a running turn is one text.
         text = message(comments, lambda path, lines: markdown(below(path, chat.folder), lines))
-        adapter.chats.sender.send(chat, text, mid_turn=True)
+        send_prompt(adapter, chat, text, mid_turn=True)
     else:
-        adapter.chats.sender.send(chat, _text(chat, comments), excerpts=_excerpts(comments))
+        send_prompt(adapter, chat, _text(chat, comments), excerpts=_excerpts(comments))
 
 
 def _text(chat: ChatView, comments: Sequence[Comment]) -> str:
