@@ -424,6 +424,8 @@ class Chat:
         """The same, only once."""
         held = self._held
         self._inherited.take_held()
+        for prompt in held:
+            self.outbox.forget(prompt)  # the agent holds it until its connection has ended
         return held
 
     def configured(self, *, is_changed: bool) -> None:

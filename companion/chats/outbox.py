@@ -274,6 +274,10 @@ class Outbox:
         """The draft of a prompt that the agent has taken; None if it isn't known."""
         return self._sent.get(prompt) if prompt else None
 
+    def forget(self, prompt: str) -> None:
+        """Somebody else looks after the draft of a prompt now."""
+        self._sent.pop(prompt, None)
+
     def draft_of(self, queued: str, text: str) -> Draft:
         """The draft of a prompt that waits in the daemon's queue."""
         return self._sent.get(queued) or Draft(text)

@@ -86,6 +86,19 @@ async def test_a_prompt_tries_again_what_waits_for_a_sign_in(project: Path, tmp_
         assert "Waiting until" not in there.room.text
 
 
+async def test_a_prompt_that_waits_for_a_sign_in_is_sent_once_though_one_reconnects_twice(
+    project: Path, tmp_path: Path
+) -> None:
+    async with handover.reloads(project, tmp_path, SCRIPT) as there:
+        there.room.say("first")
+        await until(lambda: there.room.render.status.connection.wants_sign_in)
+        there.room.chats.reconnect(CHAT)
+        there.room.chats.reconnect(CHAT)
+        assert [each.text for each in there.room.chats[CHAT].outbox.unsent] == ["first"]
+        there.room.chats.close(CHAT)
+        assert [draft.text for _, draft, _ in there.room.editor.returned] == ["first"]
+
+
 @pytest.mark.parametrize("closes", ["its tab", "its window"])
 @pytest.mark.parametrize("is_reloaded", [False, True], ids=["before a reload", "after a reload"])
 async def test_a_prompt_that_waits_for_a_sign_in_comes_back_from_a_chat_that_closes(
