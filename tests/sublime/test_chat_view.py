@@ -426,7 +426,7 @@ class TestLinksWithoutTheMouse(ChatCase):
         queued = self.view_values.Queued('q"1&', "do <this>")
         answer = self.message("Look:\n\n```py\nprint(1)\n```\n")
         self.show(answer, self.tool(permission), permissions=(permission,), queue=(queued,), running="turn")
-        items = self.adapter.chats.clicks.links(self.chat)
+        items = list(self.adapter.chats.clicks.links(self.chat))
         self.assertEqual(sorted(item.href for item in items), self.hrefs())
         self.assertGreaterEqual(len(items), 7)
         self.window.run_command("qwen_companion_chat_links")
@@ -439,6 +439,15 @@ class TestLinksWithoutTheMouse(ChatCase):
         self.screen.pick("remove")
         yield from self.told("dequeue")
         self.assertEqual(self.chats.of("dequeue"), [(self.chat.id, 'q"1&')])
+
+    def test_whether_there_are_any_is_known_without_reading_every_code_block(self) -> None:
+        """The editor asks whenever the palette opens, and a long conversation has a thousand of them."""
+        self.show(self.message("```py\nprint(1)\n```\n" * 20))
+        read: list[object] = []
+        with patch.object(type(self.chat), "text_of", lambda _, code: read.append(code) or ""):
+            command = loaded("sublime_text.chat.chat_commands").QwenCompanionChatLinksCommand(self.window)
+            self.assertTrue(command.is_enabled())
+        self.assertLess(len(read), 2)
 
 
 class TestEarlier(ChatCase):

@@ -215,7 +215,7 @@ class QwenCompanionChatLinksCommand(_ChatCommand):
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether there is one."""
         adapter = package.adapter()
-        return adapter is not None and bool(adapter.chats.clicks.links(chat))
+        return adapter is not None and any(adapter.chats.clicks.links(chat))
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""

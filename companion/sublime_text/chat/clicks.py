@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import sublime
@@ -128,19 +128,18 @@ class Clicks:
         return here if here != path else ""
 
     @staticmethod
-    def links(chat: ChatView) -> list[LinkItem]:
+    def links(chat: ChatView) -> Iterator[LinkItem]:
         """What can be clicked in a chat now, the bar's first, then the questions' and the code blocks'."""
         render = chat.render
         if render is None:
-            return []
+            return
         pages = [chat.marks.phantoms.bar(render, chat.attached), *([html.EARLIER] if render.status.has_earlier else [])]
         pages += [html.ask(ask, is_first=at == 0) for at, ask in enumerate(render.asks)]
-        found = [item for page in pages for item in html.link_items(page)]
-        found += [item for one in render.running for item in html.link_items(html.running(one))]
+        for page in (*pages, *map(html.running, render.running)):
+            yield from html.link_items(page)
         for block in render.codes:
-            first = (chat.code_text(block.key) or "").strip().partition("\n")[0]
-            found += [item._replace(line=first) for item in html.link_items(html.code(block))]
-        return found
+            first = chat.text_of(block).strip().partition("\n")[0]
+            yield from (item._replace(line=first) for item in html.link_items(html.code(block)))
 
     def clicked(self, chat: ChatView, href: str) -> None:
         """A click does what its link says, unless it is an answer and the button has moved under the mouse."""

@@ -432,10 +432,14 @@ class ChatView:
         self._show_bar()
 
     def code_text(self, key: str) -> str | None:
-        """The text of a code block."""
+        """The text of the code block with a key; None if there is none any more."""
         codes: tuple[Code, ...] = self.render.codes if self.render else ()
         found = next((code for code in codes if code.key == key), None)
-        return found.text(self.view.substr(sublime.Region(found.start, found.end))) if found else None
+        return self.text_of(found) if found else None
+
+    def text_of(self, code: Code) -> str:
+        """The text of a code block that the render has."""
+        return code.text(self.view.substr(sublime.Region(code.start, code.end)))
 
     def close(self) -> None:
         """The package is unloaded. The text stays for the next instance."""
