@@ -71,8 +71,8 @@ def changed_file(name: str, path: str, inserted: int, deleted: int) -> sublime.Q
 
 
 def say(window: sublime.Window | None, message: str) -> None:
-    """Show one sentence in the status bar for a few seconds; nowhere if a view is in no window any more."""
-    if window:
+    """Show one sentence in the status bar for a few seconds; nowhere if the window, or that of a view, is closed."""
+    if window and window.is_valid():
         NOTICES.add(message, window)
 
 

@@ -49,6 +49,17 @@ class TestUnderWay(ReviewCase):
         yield lambda: self.left() == ["agent 40"]
         self.assertEqual(self.screen.messages, [])
 
+    def test_nothing_is_said_of_one_whose_window_was_closed_meanwhile(self) -> Steps:
+        yield from self.four()
+        self.fails("decisions", "undo_changes", loaded("changes.folder").FolderClosedError())
+        go = self.slowed("undo_changes", "decisions")
+        self.press("u")
+        self.window.run_command("close_window")
+        yield lambda: not self.window.is_valid()
+        go()
+        yield 300
+        self.assertEqual(self.screen.messages, [])
+
     def test_the_undo_of_a_folded_file_comes_after_them(self) -> Steps:
         yield from self.four()
         self.press("u", "tab", "shift+u")
