@@ -151,6 +151,8 @@ class DiskFile:
     exists: bool = False
     is_text: bool = True
     stamp: Stamp = None
+    is_utf8: bool = False
+    """Whether it was read, and its bytes are this text in UTF-8."""
 
 
 def stamp(path: str) -> Stamp:
@@ -188,7 +190,8 @@ def read_file(path: str, encodings: Encodings | None = None, at: FolderEntry | N
     except MissingError:
         return DiskFile()
     text, is_text = decoded(data, encodings or Encodings())
-    return DiskFile(SourceText(text), exists=True, is_text=is_text, stamp=_stamp(found))
+    is_utf8 = text.encode("utf-8", "surrogatepass") == data
+    return DiskFile(SourceText(text), exists=True, is_text=is_text, stamp=_stamp(found), is_utf8=is_utf8)
 
 
 def read_bytes(path: str, at: FolderEntry | None = None) -> tuple[bytes, os.stat_result]:
@@ -211,14 +214,6 @@ def holds(path: str, text: str, encodings: Encodings) -> bool:
             found = read_file(path, each)
             if found.exists and found.source.shown == shown:
                 return True
-    return False
-
-
-def has_bytes(path: str, text: str) -> bool:
-    """Whether a file can be read and is exactly this text in UTF-8."""
-    with contextlib.suppress(OSError, UnicodeEncodeError):
-        data, _ = read_bytes(path)
-        return data == text.encode()
     return False
 
 

@@ -202,7 +202,7 @@ def to_plain(review: Review) -> dict[str, Any]:
         "cli": review.owner.cli,
         "owner": review.owner.handed_over(),
         "proposed": review.proposed.source,
-        "disk": {"source": disk.source.source, "exists": disk.exists, "is_text": disk.is_text, "stamp": disk.stamp},
+        "disk": {**vars(disk), "source": disk.source.source},
         "encodings": asdict(review.encodings),
         "reverts": [tuple(revert) for revert in review.reverts],
         "request": asdict(review.request) if review.request else None,
@@ -213,13 +213,13 @@ def to_plain(review: Review) -> dict[str, Any]:
 
 def from_plain(left: Mapping[str, Any], owner: Owner) -> Review:
     """The review that was left. Raises LookupError or TypeError if another version of the package has left it."""
-    disk: dict[str, Any] = left["disk"]
+    disk: dict[str, Any] = {**left["disk"], "source": SourceText(left["disk"]["source"])}
     request: dict[str, Any] | None = left["request"]
     return Review(
         owner,
         proposed=SourceText(left["proposed"]),
         number=ReviewId(left["number"]),
-        disk=DiskFile(SourceText(disk["source"]), disk["exists"], disk["is_text"], disk["stamp"]),
+        disk=DiskFile(**disk),
         encodings=Encodings(**left["encodings"]),
         request=Request(**request) if request else None,
         reverts=[Revert(*each) for each in left.get("reverts", ())],

@@ -24,7 +24,7 @@ from ..platforms.files import place, reason_of, resolved
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
 from ..settings import Settings
 from .changes import Revert, Target, TextEdit, edits_of, in_one, taken_back
-from .disk import DiskFile, SourceText, encode_like, endings_change, has_bytes, holds, read_bytes, read_file, stamp
+from .disk import DiskFile, SourceText, encode_like, endings_change, holds, read_bytes, read_file, stamp
 from .marks import Marks, marks
 from .review import Answered, DiskState, Outcome, Owner, Request, Review, Unclaimed, from_plain, to_plain
 from .review_screen import ReviewScreen
@@ -68,29 +68,19 @@ EMPTY_REFUSED = (
 class ReviewTexts:
     """Compares and edits the texts of reviews, and has the editor show the outcome."""
 
-    def __init__(
-        self,
-        editor: ReviewScreen,
-        background: Callable[[Coroutine[Any, Any, object]], object],
-        settings_of: Callable[[WindowId], Settings],
-        find: Callable[[ReviewId], Review | None],
-    ) -> None:
-        """`settings_of` gives the settings of a window, `find` the open review with a number."""
-        self._editor = editor
-        self._background = background
-        self._settings_of = settings_of
-        self._find = find
+    def __init__(self, reviews: Reviews) -> None:
+        self._reviews = reviews
         self._reverting: WeakKeyDictionary[Review, tuple[str, str]] = WeakKeyDictionary()
         """The text before and after the last edits of a proposal, if those revert something, until they are made."""
 
     def compare(self, number: ReviewId, text: str, version: int) -> None:
         """The proposal has been edited: mark its changes again."""
-        if review := self._find(number):
+        if review := self._reviews.find(number):
             review.reverts = [each for each in review.reverts if each.before != text]
             if self._is_comparable(review, text):
-                self._background(self._compare(review, text, version))
+                self._reviews.background(self._compare(review, text, version))
             else:
-                self._editor.diffs.update_header(review)  # its header says why there are no marks
+                self._reviews.editor.diffs.update_header(review)  # its header says why there are no marks
 
     def edit(self, number: ReviewId, target: Target, text: str, version: int) -> None:
         """Revert or restore changes of a proposal whose text is `text` at this version of its view.
@@ -98,13 +88,13 @@ class ReviewTexts:
         The answer is `edit_review`, whatever happens.
         """
         if review := self._editable(number):
-            self._background(self._edit(review, target, text, version))
-        elif review := self._find(number):
-            self._editor.diffs.edit_review(review, [], version)
+            self._reviews.background(self._edit(review, target, text, version))
+        elif review := self._reviews.find(number):
+            self._reviews.editor.diffs.edit_review(review, [], version)
 
     def edited(self, number: ReviewId) -> None:
         """The last edits of `edit_review` were made: if they have reverted something, that can be taken back."""
-        if (review := self._find(number)) and (texts := self._reverting.pop(review, None)):
+        if (review := self._reviews.find(number)) and (texts := self._reverting.pop(review, None)):
             review.reverts.append(Revert(time.time(), *texts))
             kept = review.reverts
             while len(kept) > 1 and sum(len(before) + len(after) for _, before, after in kept) > MOST_REVERTED:
@@ -114,29 +104,29 @@ class ReviewTexts:
         """Take the last revert of a proposal back, or say that it was edited there. False if neither is needed."""
         revert, edits = review.reverts.pop(), list[TextEdit]()
         for _ in range(TRIES):
-            text = await self._editor.diffs.review_text(review)
-            if text is None or self._find(review.number) is not review:
+            text = await self._reviews.editor.diffs.review_text(review)
+            if text is None or self._reviews.find(review.number) is not review:
                 return False
             edits, is_edited = await asyncio.to_thread(taken_back, revert, text)
-            if not edits or await self._editor.diffs.edit_text(review, edits, text):
+            if not edits or await self._reviews.editor.diffs.edit_text(review, edits, text):
                 break
         else:
             is_edited = True
         if is_edited:
             why = f"{review.name} was edited where you had reverted it: that stays."
-            self._editor.messenger.mention(why, review.window)
+            self._reviews.editor.messenger.mention(why, review.window)
         return is_edited or bool(edits)
 
     def reload(self, number: ReviewId) -> None:
         """The person wants to see the file as it is now."""
         if review := self._editable(number):
-            self._background(self._reload(review))
+            self._reviews.background(self._reload(review))
 
     def keep_endings(self, number: ReviewId, *, keeps: bool) -> None:
         """Revert or restore the change of line endings and of the byte order mark."""
         if review := self._editable(number):
             review.keeps_endings = keeps
-            self._editor.diffs.update_header(review)
+            self._reviews.editor.diffs.update_header(review)
 
     async def marks(self, review: Review, text: str) -> Marks | None:
         """What is marked in a text of a review; None if the texts are too large."""
@@ -149,7 +139,7 @@ class ReviewTexts:
 
     async def _compare(self, review: Review, text: str, version: int) -> None:
         found = await asyncio.to_thread(marks, review.original, text, review.shown)
-        self._editor.diffs.show_marks(review, found, version)
+        self._reviews.editor.diffs.show_marks(review, found, version)
 
     async def _edit(self, review: Review, target: Target, text: str, version: int) -> None:
         edits: list[TextEdit] = []
@@ -160,26 +150,27 @@ class ReviewTexts:
                 whole = await asyncio.to_thread(in_one, edits, text)
                 self._reverting[review] = text, whole.apply(text)
             elif not edits:
-                self._editor.messenger.mention(EDITED if target.fingerprints else NO_CHANGE, review.window)
+                self._reviews.editor.messenger.mention(EDITED if target.fingerprints else NO_CHANGE, review.window)
         finally:
-            self._editor.diffs.edit_review(review, edits, version)
+            self._reviews.editor.diffs.edit_review(review, edits, version)
 
     async def _reload(self, review: Review) -> None:
         try:
             disk = await asyncio.to_thread(read_file, review.file_path, review.encodings)
         except OSError as error:
-            self._editor.messenger.say(f"{review.name} can't be read: {reason_of(error)}.", review.window)
+            self._reviews.editor.messenger.say(f"{review.name} can't be read: {reason_of(error)}.", review.window)
             return
-        if self._find(review.number) is review:
+        if self._reviews.find(review.number) is review:
             review.disk, review.disk_state, review.seen = disk, "same", disk.stamp
             review.endings = await self.endings(review)
-            self._editor.diffs.reload_review(review)
+            self._reviews.editor.diffs.reload_review(review)
 
     def _editable(self, number: ReviewId) -> Review | None:
         """The open review with this number. None, and a message, if it can't be edited."""
-        review = self._find(number)
+        review = self._reviews.find(number)
         if review and not review.is_editable:
-            self._editor.messenger.mention(NOT_EDITABLE.format(cli=review.owner.cli, name=review.name), review.window)
+            why = NOT_EDITABLE.format(cli=review.owner.cli, name=review.name)
+            self._reviews.editor.messenger.mention(why, review.window)
             return None
         return review
 
@@ -189,7 +180,7 @@ class ReviewTexts:
         return not review.unmarked
 
     def _why_not(self, review: Review, text: str) -> str:
-        limits = self._settings_of(review.window)
+        limits = self._reviews.settings_of(review.window)
         if not review.disk.is_text:
             return "Not a text"
         # The limits apply to the file. Its proposal may be longer.
@@ -204,16 +195,8 @@ class ReviewTexts:
 class Writes:
     """The accepted reviews whose files have not been written yet."""
 
-    def __init__(
-        self,
-        editor: ReviewScreen,
-        background: Callable[[Coroutine[Any, Any, object]], object],
-        written: Callable[[Review, str], object],
-    ) -> None:
-        """`written` is called with each accepted proposal and its content once that was read from the disk."""
-        self._editor = editor
-        self._background = background
-        self._written = written
+    def __init__(self, reviews: Reviews) -> None:
+        self._reviews = reviews
         self.missing: dict[Review, str] = {}
         """The content that each of these files will have, for the proposals of CLIs."""
 
@@ -229,17 +212,17 @@ class Writes:
         if review.request is None and not review.owner.is_model:
             self.missing[review] = content
         if review.is_here:
-            self._background(self._await_write(review, content))
+            self._reviews.background(self._await_write(review, content))
 
     async def _await_write(self, review: Review, content: str) -> None:
         cli, window = review.owner.cli, review.window
         is_written = await self._is_written(review, content)
         is_of_cli = self.missing.pop(review, None) is not None
         if is_written:
-            self._written(review, content)
+            self._reviews.written(review, content)
         elif is_of_cli:
             why = f"{cli} has not written {review.name} as you accepted it. The text that you accepted is kept here."
-            self._editor.messenger.keep_text(window, review.name, SourceText(content).shown, why)
+            self._reviews.editor.messenger.keep_text(window, review.name, SourceText(content).shown, why)
 
     async def _is_written(self, review: Review, content: str) -> bool:
         """Whether the file has the content before the time is over. It is read again when it has changed."""
@@ -262,7 +245,7 @@ class Writes:
     async def _write(self, review: Review, content: str) -> None:
         """Write what the person has accepted over what the CLI has written. Raises OSError or UnicodeEncodeError."""
         path = await asyncio.to_thread(resolved, review.file_path)
-        if not await self._editor.files.replace_buffer(path, SourceText(content).shown, keeps_unsaved=True):
+        if not await self._reviews.editor.files.replace_buffer(path, SourceText(content).shown, keeps_unsaved=True):
             await asyncio.to_thread(_to_disk, path, content, review)
 
 
@@ -298,18 +281,18 @@ class Reviews:
         """Called with each proposal that the person has answered."""
         self._answers: list[Answered] = []
         """Those that can be taken back, but for what was accepted and is on the disk: a folder has that."""
-        self._written = written
-        self._editor = editor
-        self._background = background
+        self.written = written
+        self.editor = editor
+        self.background = background
         self._open: dict[tuple[Owner, str], Review] = {}
         self._ids = itertools.count(1)
         self._unclaimed: list[Review] = []
         """Reviews from before a reload that their chats have not asked for again. They may have their outcome."""
-        self._writes = Writes(editor, background, written)
+        self._writes = Writes(self)
         self._restoring: dict[Review, str] = {}
         """The texts of accepted reviews whose line endings are being restored. Their owners have not heard yet."""
         self._is_leaving = False
-        self.texts = ReviewTexts(editor, background, settings_of, self.find)
+        self.texts = ReviewTexts(self)
         self._looking: set[Review] = set()
         """Those whose files are being looked at."""
 
@@ -335,7 +318,7 @@ class Reviews:
         if request and (claimed := self._claim(owner, file_path, content, request)):
             return claimed
         if old := self._open.pop((owner, file_path), None):
-            self._background(self._close_views(old, "was replaced by a new proposal"))
+            self.background(self._close_views(old, "was replaced by a new proposal"))
         number = ReviewId(next(self._ids))
         review = self._open[owner, file_path] = Review(
             owner,
@@ -350,7 +333,7 @@ class Reviews:
         logger.debug("%s opens a diff of %s", owner.cli, file_path)
         self._changed()
         self._opened(review)
-        self._background(self._show(review))
+        self.background(self._show(review))
         return review
 
     def find(self, number: ReviewId) -> Review | None:
@@ -395,17 +378,17 @@ class Reviews:
         if review is None:
             return
         if why := _refusal(review, text):
-            self._editor.messenger.say(why, review.window)
-            self._editor.diffs.refuse_answer(review)
+            self.editor.messenger.say(why, review.window)
+            self.editor.diffs.refuse_answer(review)
             return
         self._settle(review, "accepted")
-        self._editor.diffs.dismiss_review(review)
+        self.editor.diffs.dismiss_review(review)
         self._answer(review, text)
         if not review.is_editable:
             self._accept(review, review.proposed.source)
         elif review.is_costly:
             self._restoring[review] = text
-            self._background(self._accept_costly(review))
+            self.background(self._accept_costly(review))
         else:
             self._accept(review, review.restored(text))
 
@@ -415,7 +398,7 @@ class Reviews:
         if review is not None:
             self._reject(review)
             self._answer(review, review.shown if text is None else text)
-            self._editor.messenger.mention(f"Rejected the change of {review.name}.", review.window)
+            self.editor.messenger.mention(f"Rejected the change of {review.name}.", review.window)
 
     def _answer(self, review: Review, text: str) -> None:
         self._answers = [*self._answers, Answered(time.time(), review, text)][-ANSWERS:]
@@ -459,9 +442,9 @@ class Reviews:
             if review.owner is owner and not self._is_leaving:
                 self._settle(review)
                 if review.is_editable:
-                    self._background(self._close_views(review, "was answered elsewhere"))
+                    self.background(self._close_views(review, "was answered elsewhere"))
                 else:
-                    self._editor.diffs.dismiss_review(review)
+                    self.editor.diffs.dismiss_review(review)
 
     def leaving(self) -> None:
         """The package is about to be unloaded: what is open stays open for the next instance."""
@@ -504,12 +487,12 @@ class Reviews:
                 continue
             if "accepted" in one:
                 self._restoring[review] = one["accepted"]
-                self._background(self._accept_costly(review))
+                self.background(self._accept_costly(review))
             else:
                 self._open[review.owner, review.file_path] = review
             if isinstance(review.owner, Unclaimed):
                 self._unclaimed.append(review)
-                self._background(self._give_up(review))
+                self.background(self._give_up(review))
         known = [*self, *(each.review for each in self._answers)]
         self._ids = itertools.count(max([next(self._ids), *(review.number + 1 for review in known)]))
         self._changed()
@@ -519,14 +502,14 @@ class Reviews:
         left = [review for review in self if review.views]
         new = [review for review in self if not review.is_shown]
         try:
-            closed = await self._editor.diffs.resume_reviews(left)
+            closed = await self.editor.diffs.resume_reviews(left)
             for review in left:
                 if review.number in closed and self.find(review.number) is review:
                     self._reject(review)
         finally:
             for review in new:
                 if self.find(review.number) is review:
-                    self._background(self._show(review))
+                    self.background(self._show(review))
 
     def pass_on(self, before: Owner, owner: Owner) -> None:
         """An owner is known by another object from now on."""
@@ -537,7 +520,7 @@ class Reviews:
             if review.owner is before:
                 review.owner = owner
                 review.orphaned = False
-                self._editor.diffs.update_header(review)
+                self.editor.diffs.update_header(review)
         self._open = {(review.owner, review.file_path): review for review in self}
 
     def _claim(self, owner: Owner, file_path: str, content: str, request: Request) -> Review | None:
@@ -567,14 +550,14 @@ class Reviews:
         for review in self:
             if review.owner is owner and not review.orphaned:
                 review.orphaned = True
-                self._editor.diffs.update_header(review)
+                self.editor.diffs.update_header(review)
 
     def explain(self, number: ReviewId, reason: str) -> None:
         """It is known why something is proposed; an empty reason says that it isn't after all."""
         review = self.find(number)
         if review and review.reason != reason:
             review.reason = reason
-            self._editor.diffs.update_header(review)
+            self.editor.diffs.update_header(review)
 
     async def check_disk(self) -> None:
         """Check whether the files of open reviews have changed on disk.
@@ -606,28 +589,24 @@ class Reviews:
             disk, state = None, "unreadable"
         else:
             state = "changed" if disk.exists else "deleted"
-        is_done = disk is not None and await _holds_proposal(review, disk)
         if self.find(review.number) is not review or review.orphaned:
             return
         review.seen = disk.stamp if disk else seen
-        if is_done:
+        if disk and _holds_proposal(review, disk):
             await self._done_on_disk(review)
             return
         if disk and not _differs(disk, review):
             state = "same"
         if state != review.disk_state:
             review.disk_state = state
-            self._editor.diffs.update_header(review)
+            self.editor.diffs.update_header(review)
 
     async def _show(self, review: Review) -> None:
         try:
             review.disk = await self._before(review)
             if self.find(review.number) is not review:
                 return
-            is_done = await _holds_proposal(review, review.disk)
-            if self.find(review.number) is not review:
-                return
-            if is_done:
+            if _holds_proposal(review, review.disk):
                 await self._done_on_disk(review)
                 return
             review.seen = review.disk.stamp
@@ -636,12 +615,12 @@ class Reviews:
             found = await self.texts.marks(review, review.shown)
             if self.find(review.number) is review:
                 review.is_shown = True
-                await self._editor.diffs.show_review(review, found)
+                await self.editor.diffs.show_review(review, found)
         except Exception as error:
             logger.exception("Can't show the diff of %s", review.name)
             then = ". Answer in the chat" if review.request else " and was rejected"
             then += f": {reason_of(error)}" if isinstance(error, OSError) else ""
-            self._editor.messenger.say(f"The diff of {review.name} could not be shown{then}.", review.window)
+            self.editor.messenger.say(f"The diff of {review.name} could not be shown{then}.", review.window)
             if self.find(review.number) is review:
                 if review.request:
                     self.withdraw(review.owner)
@@ -652,7 +631,7 @@ class Reviews:
         """The file that the diff shows."""
         if review.request is None:
             with contextlib.suppress(TimeoutError):  # a busy editor; the defaults do
-                review.encodings = await self._editor.files.encodings(review.file_path)
+                review.encodings = await self.editor.files.encodings(review.file_path)
             return await asyncio.to_thread(read_file, review.file_path, review.encodings)
         seen = await asyncio.to_thread(stamp, review.file_path) if review.is_here else None
         return DiskFile(SourceText(review.request.old), exists=bool(review.request.old or seen), stamp=seen)
@@ -664,8 +643,8 @@ class Reviews:
         """
         self._settle(review)
         review.owner.notify(_accepted(review, review.proposed.source))
-        self._written(review, review.proposed.source)
-        self._editor.messenger.mention(
+        self.written(review, review.proposed.source)
+        self.editor.messenger.mention(
             f"{review.name} already matches the proposal of {review.owner.cli}.", review.window
         )
         await self._close_views(review, "was closed because the file already matches the proposal")
@@ -688,7 +667,7 @@ class Reviews:
         if not review.orphaned:
             params = DiffOutcomeParams(file_path=review.file_path)
             review.owner.notify(DiffRejected(params=params))
-        self._editor.diffs.dismiss_review(review)
+        self.editor.diffs.dismiss_review(review)
 
     def _settle(self, review: Review, outcome: Outcome = "") -> None:
         review.outcome = outcome
@@ -701,31 +680,30 @@ class Reviews:
         A busy editor closes them later. Its text comes too late for the answer then, and edits are kept.
         """
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._background(self._close_when_idle(review, what, answer, keep=keep))
+        self.background(self._close_when_idle(review, what, answer, keep=keep))
         try:
             return await asyncio.wait_for(answer, BUSY_LIMIT)
         except TimeoutError:
             return review.proposed.source
 
     async def _close_when_idle(self, review: Review, what: str, answer: asyncio.Future[str], *, keep: bool) -> None:
-        shown = await self._editor.diffs.review_text(review)
-        self._editor.diffs.dismiss_review(review)
+        shown = await self.editor.diffs.review_text(review)
+        self.editor.diffs.dismiss_review(review)
         is_edited = shown not in (None, review.shown)
         if is_edited and (keep or answer.done()):
             why = f"The diff of {review.name} {what}. Your edits are kept here: the CLI may not write them."
-            self._editor.messenger.keep_text(review.window, review.name, shown or "", why)
+            self.editor.messenger.keep_text(review.window, review.name, shown or "", why)
         text = review.proposed.source if shown is None else await asyncio.to_thread(review.restored, shown)
         if not answer.done():
             answer.set_result(text)
 
 
-async def _holds_proposal(review: Review, disk: DiskFile) -> bool:
+def _holds_proposal(review: Review, disk: DiskFile) -> bool:
     """Whether a file, as it was read, is what a CLI proposes.
 
     The same text in another encoding is no change to the eye, but the CLI would write other bytes.
     """
-    is_same = review.request is None and disk.source == review.proposed
-    return is_same and await asyncio.to_thread(has_bytes, review.file_path, review.proposed.source)
+    return review.request is None and disk.is_utf8 and disk.source == review.proposed
 
 
 def _differs(disk: DiskFile, review: Review) -> bool:

@@ -403,7 +403,10 @@ async def test_a_proposal_that_is_replaced_while_its_file_is_read_has_no_outcome
 ):
     """It would have been the outcome of the newer one."""
     is_read, goes_on = threading.Event(), threading.Event()
-    monkeypatch.setattr(review_module, "has_bytes", lambda *_: (is_read.set(), goes_on.wait(30), True)[-1])
+    read_file = review_module.read_file
+    monkeypatch.setattr(
+        review_module, "read_file", lambda *at: (found := read_file(*at), is_read.set(), goes_on.wait(30)) and found
+    )
     path = tmp_path / "a.txt"
     path.write_text("old\n")
     owner = Listener(WindowId(1))
@@ -423,7 +426,7 @@ async def test_a_model_writes_what_it_was_told_when_it_gets_to_it(
     monkeypatch.setattr(review_module, "LOOKS_SOON", 1)
     monkeypatch.setattr(review_module, "MODEL_LOOK", 0.01)
     found: list[str] = []
-    reviews._writes._written = lambda _, text: found.append(text)
+    reviews.written = lambda _, text: found.append(text)
     path = tmp_path / "a.txt"
     path.write_text("old\n")
     review = reviews.open(Listener(WindowId(1), "Claude", is_model=True), str(path), "new\n")
