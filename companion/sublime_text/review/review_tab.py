@@ -518,18 +518,24 @@ class ReviewTab:
 
     def _sees(self, at: int, first: int, last: int) -> bool:
         """Note the lines of a block that are in sight. Returns whether all changes of its proposal were, just now."""
-        file, body, row = self._blocks[at].file, self._blocks[at].body, self._rows[at]
+        file, row = self._blocks[at].file, self._rows[at]
         diff = self.feed.proposals.get(file.key) if file else None
         if diff is None or file is None or diff.attention.is_seen or not self._is_current(file):
-            return False
-        if body is None or not body.changes:  # they can't be shown here
             return False
         version, seen = self._seen.get(file.key, ("", set[int]()))
         lines = range(max(first - row, 0), min(last - row + 1, self._blocks[at].lines))
         seen = {*lines} if version != file.version else {*seen, *lines}
         self._seen[file.key] = file.version, seen
-        shown = (line + 1 for change in range(len(body.changes)) for line in body.lines_of(change))
-        return 0 in seen and all(line in seen for line in shown)  # the first one says what the changes don't show
+        wanted = self._lines_to_see(at)
+        return bool(wanted) and all(line in seen for line in wanted)
+
+    def _lines_to_see(self, at: int) -> Sequence[int]:
+        """The lines of a block that show all of a proposal; none where they can't be shown, or are to be filled."""
+        block = self._blocks[at]
+        if (body := block.body) is None or not body.changes or block.lines <= body.lines:
+            return ()
+        # The first one says what the changes don't show.
+        return [0, *(line + 1 for change in range(len(body.changes)) for line in body.lines_of(change))]
 
     # Moving
 
@@ -790,13 +796,10 @@ class ReviewTab:
     def _is_in_front(self, key: FileKey) -> bool:
         """Whether all changes of a proposal are in sight, and its line."""
         at = next((at for at, block in enumerate(self._blocks) if block.key == key), None)
-        if at is None or (body := self._blocks[at].body) is None:
+        if at is None:
             return False
-        if not body.changes or self._blocks[at].lines <= body.lines:  # they can't be shown here, or are to be filled
-            return False
-        first, last = self._visible_rows()
-        rows = [self._rows[at] + 1 + line for change in range(len(body.changes)) for line in body.lines_of(change)]
-        return all(first <= row <= last for row in (self._rows[at], *rows))
+        (first, last), wanted = self._visible_rows(), self._lines_to_see(at)
+        return bool(wanted) and all(first <= self._rows[at] + line <= last for line in wanted)
 
     # The rest
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import sublime
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from .written import WrittenChanges
 
 KINDS: tuple[Kind, ...] = ("review", "review since")
-_Feed = TypeVar("_Feed", bound=ReviewFeed)
 
 
 class ReviewTabs:
@@ -36,11 +35,11 @@ class ReviewTabs:
         off_thread: OffThread,
     ) -> None:
         self._focus = focus
-        self._diffs = diffs
-        self._written = written
-        self._comments = comments
-        self._ask = ask
-        self._off_thread = off_thread
+        self.diffs = diffs
+        self.written = written
+        self.comments = comments
+        self.ask = ask
+        self.off_thread = off_thread
         self._feeds: dict[int, ReviewFeed] = {}
         self._tabs: dict[tuple[int, Kind], ReviewTab] = {}
         """By window and kind: the Review, and what differs from a commit."""
@@ -77,7 +76,7 @@ class ReviewTabs:
 
     def choose_since(self, window: sublime.Window) -> None:
         """Ask since when, and show what has changed in a Review of its own, in place of the last one of that kind."""
-        choose_point(window, self._ask, lambda point: self._show_since(window, point))
+        choose_point(window, self.ask, lambda point: self._show_since(window, point))
 
     def _show_since(self, window: sublime.Window, point: SincePoint) -> None:
         open_one = self.tab(window, "review since")
@@ -110,12 +109,8 @@ class ReviewTabs:
     def feed(self, window: sublime.Window) -> ReviewFeed:
         """What is to be reviewed in a window."""
         if window.id() not in self._feeds:
-            self._feeds[window.id()] = self._new_feed(ReviewFeed, window)
+            self._feeds[window.id()] = ReviewFeed(window, self)
         return self._feeds[window.id()]
-
-    def _new_feed(self, made: type[_Feed], window: sublime.Window) -> _Feed:
-        given = window, self._diffs, self._written, self._comments, self._ask, self._off_thread
-        return made(*given, lambda: self._draw_soon(window, made.kind))
 
     def changed(self, window: sublime.Window) -> None:
         """What waits in a window, or what is known of it, may be another one. It is shown soon and once."""
@@ -123,9 +118,10 @@ class ReviewTabs:
         if tab := self.tab(window, "review since"):
             tab.feed.refresh()
         for kind in KINDS:
-            self._draw_soon(window, kind)
+            self.draw_soon(window, kind)
 
-    def _draw_soon(self, window: sublime.Window, kind: Kind) -> None:
+    def draw_soon(self, window: sublime.Window, kind: Kind) -> None:
+        """Show soon, and once, what a Review of a window has now."""
         place = window.id(), kind
         if (place in self._tabs or self._leaving) and place not in self._due:
             self._due.add(place)
@@ -146,7 +142,7 @@ class ReviewTabs:
             tab.go_on_in(view)
             tab.feed.refresh()
             tab.wake()
-            self._draw_soon(window, tab.feed.kind)
+            self.draw_soon(window, tab.feed.kind)
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
@@ -157,7 +153,7 @@ class ReviewTabs:
     def _end(self, place: tuple[int, Kind]) -> None:
         feed = self._tabs.pop(place).feed
         self._leaving.append(feed)
-        self._draw_soon(feed.window, feed.kind)
+        self.draw_soon(feed.window, feed.kind)
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
@@ -171,7 +167,7 @@ class ReviewTabs:
         self._tabs.clear()
 
     def _begin(self, window: sublime.Window, view: sublime.View, point: SincePoint) -> ReviewTab:
-        feed = self._new_feed(SinceFeed, window)
+        feed = SinceFeed(window, self)
         feed.begin(point)
         return self._adopt(view, feed)
 
@@ -180,7 +176,7 @@ class ReviewTabs:
             before.close()  # its tab goes on as soon as it has the focus
             if before.feed is not feed:
                 self._leaving.append(before.feed)
-        tab = ReviewTab(view, feed, self._diffs, self._focus)
+        tab = ReviewTab(view, feed, self.diffs, self._focus)
         self._tabs[feed.window.id(), feed.kind] = tab
         self._draw(feed.window, feed.kind)
         return tab
