@@ -190,6 +190,7 @@ class EditorEvents:
         if VIEWS.has_become_file(view):
             self._adapter.chats.became_file(view)
             self._adapter.diffs.became_file(view)
+            self._adapter.review.became_file(view)
             VIEWS.release(view)
         self._adapter.unsaved.settled(view)
         name, saved = view.file_name(), self._adapter.loaded.saved(view)

@@ -335,6 +335,27 @@ class TestAnotherWindow(CaretCase):
         self.drag(self.window)
         yield answered
 
+    def test_of_two_tabs_of_one_text_the_one_that_has_the_focus_is_the_review(self) -> Steps:
+        """The one that stayed was dead after its clone had been dragged."""
+        own = self.tab
+        self.window.focus_view(own)
+        self.window.run_command("clone_file")
+        clone = self.window.active_view()
+        assert clone
+        self.adapter.events.activated(clone)
+        self.tab = clone
+        self.drag(self.there)
+        self.assertEqual(self.adapter.review.tab(self.there).view, clone)
+        for self.tab, line in ((own, "three"), (clone, "thirty")):
+            self.adapter.events.activated(self.tab)
+            tabs = [self.adapter.review.tab(window) for window in (self.window, self.there)]
+            self.assertEqual([tab.view for tab in tabs if tab], [self.tab])
+            yield self.has("▾ app.py", line)
+            self.go_to(line)
+            self.press("u")
+            yield lambda line=line: line not in self.text("app")
+        self.assertEqual(self.text("app"), OLD)
+
     def test_of_two_in_a_window_the_one_that_has_the_focus_is_the_review(self) -> Steps:
         dragged, own = self.tab, self.adapter.review.show(self.there)
         self.drag(self.there)

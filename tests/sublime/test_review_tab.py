@@ -101,6 +101,22 @@ class TestReview(ReviewCase):
         self.assertTrue(self.tab.is_read_only())
         self.assertEqual(self.row(), "line 3")
 
+    def test_one_that_is_saved_as_a_file_is_the_persons_and_has_no_marks(self) -> Steps:
+        yield from self.two_files()
+        yield from self.review()
+        added = "qwen_companion.review.added"
+        yield lambda: self.tab.get_regions(added) and self.screen.phantoms(self.tab, "qwen_companion.review.signs")
+        saved, text = self.tab, text_of(self.tab)
+        saved.retarget(str(self.folder / "review.txt"))
+        saved.run_command("save")
+        yield lambda: not self.screen.phantoms(saved, "qwen_companion.review.signs")
+        self.assertEqual(saved.get_regions(added), [])
+        self.assertEqual((text_of(saved), saved.is_read_only()), (text, False))
+        self.assertFalse(saved.settings().has("__vi_external_disable"))
+        yield from self.review()
+        self.assertNotEqual(self.tab, saved)
+        yield self.has("▾ app.py", "▾ b.py")
+
     def test_three_changes_are_decided_by_three_keys(self) -> Steps:
         yield from self.two_files()
         yield from self.review()

@@ -302,6 +302,13 @@ class ReviewTab:
             self._marks.erase()
         self._is_released = True
 
+    def release(self) -> None:
+        """The person has saved it as a file, in which nothing looks like a Review."""
+        self._marks.erase()
+        for name in _SETTINGS:
+            self.view.settings().erase(name)
+        vim.leave_on(self.view)
+
     def go_on_in(self, view: sublime.View) -> None:
         """The person has gone to a clone: it is the one with the marks now, and its carets count.
 

@@ -132,7 +132,7 @@ class ReviewTabs:
         if not VIEWS.is_ours(view, *KINDS):
             return
         for place, tab in list(self._tabs.items()):
-            if tab.view == view and place[0] != window.id():  # the person has dragged it here
+            if tab.view.buffer_id() == view.buffer_id() and place[0] != window.id():  # it was dragged, or a clone of it
                 tab.close()
                 if record := VIEWS.of(view):
                     record.keep(**{ANSWERED: []})  # that was in the other window
@@ -148,6 +148,13 @@ class ReviewTabs:
         """A view was closed."""
         for place, tab in list(self._tabs.items()):
             if tab.view == view:
+                self._end(place)
+
+    def became_file(self, view: sublime.View) -> None:
+        """The person has saved a Review as a file: it is theirs, and what it shows stays as it is."""
+        for place, tab in list(self._tabs.items()):
+            if tab.view.buffer_id() == view.buffer_id():
+                tab.release()
                 self._end(place)
 
     def _end(self, place: tuple[int, Kind]) -> None:
