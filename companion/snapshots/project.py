@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..platforms import files
@@ -31,6 +31,8 @@ _MAX_REFS = 5_000
 _OF_WINDOWS = re.compile(r"^\\\\\?\\(?=[a-z]:)", re.IGNORECASE)
 """What Windows puts before a path of a drive that a link leads to."""
 _CHANGES_BYTES = re.compile(rb"filter|ident|working-tree-encoding|\[attr\]", re.IGNORECASE)
+_NAMES_ATTRIBUTES = re.compile(rb"attributesfile", re.IGNORECASE)
+"""A setting that names a further file with attributes."""
 _CHANGES_ENDINGS = re.compile(rb"crlf|eol|text|include", re.IGNORECASE)
 
 
@@ -172,11 +174,12 @@ def changed_by_git(found: Repository, root: str, attributes: Iterable[str]) -> t
     `attributes` are the files with attributes in the folder, relative to it. Each file that says so counts, also where
     it may not hold, and so does one that can't be read.
     """
-    config = [(found.common, "config"), (found.own, "config.worktree"), *_own_files("config")]
-    named = [*((root, path) for path in attributes), *_own_files("attributes")]
-    texts = [_bytes(*each) for each in (*named, (found.common, os.path.join("info", "attributes")))]
-    configured = [_bytes(*each) for each in config]
+    named = [*((root, path) for path in attributes), (found.common, os.path.join("info", "attributes"))]
+    texts = [*(_bytes(*each) for each in named), *_own_files("attributes")]
+    config = [(found.common, "config"), (found.own, "config.worktree")]
+    configured = [*(_bytes(*each) for each in config), *_own_files("config")]
     by_filter = any(text is None or _CHANGES_BYTES.search(text) for text in texts)
+    by_filter = by_filter or any(text is None or _NAMES_ATTRIBUTES.search(text) for text in configured)
     # On Windows git changes them unless it is told otherwise.
     by_ending = os.name == "nt" or any(text is None or _CHANGES_ENDINGS.search(text) for text in (*texts, *configured))
     return by_filter, by_ending
@@ -220,11 +223,15 @@ def _is_plain(path: str) -> bool:
     return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
-def _own_files(name: str) -> list[tuple[str, str]]:
-    """The person's and the system's files of git's for all repositories, where they usually are: folder and name."""
+def _own_files(name: str) -> Iterator[bytes | None]:
+    """What is in the person's and the system's files of git's for all repositories, where they usually are.
+
+    They may be links, as whoever keeps such files in a repository of their own has them.
+    """
     home = os.path.expanduser("~")
     base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    return [(os.path.join(base, "git"), name), (home, f".git{name}"), ("/etc", f"git{name}")]
+    for path in (os.path.join(base, "git", name), os.path.join(home, f".git{name}"), f"/etc/git{name}"):
+        yield _bytes("", path, follows_links=True)
 
 
 def _stat(path: str) -> str:
@@ -284,10 +291,10 @@ def _names(folder: str) -> list[str]:
         return []
 
 
-def _bytes(base: str, path: str, limit: int = _SMALL) -> bytes | None:
+def _bytes(base: str, path: str, limit: int = _SMALL, *, follows_links: bool = False) -> bytes | None:
     """What is in a file below a folder: nothing if there is none, None if it is no regular file or a larger one."""
     try:
-        return files.read(path, limit, below=base).data
+        return files.read(path, limit, below=base, follows_links=follows_links).data
     except FileNotFoundError:
         return b""
     except OSError:

@@ -97,6 +97,32 @@ def test_a_filter_that_keeps_the_size_is_not_taken_for_the_bytes(folder: Folder,
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the filter is a program of Unix")
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_attributes_that_the_configuration_names_are_not_passed_over(
+    folder: Folder, is_linked: bool, monkeypatch: pytest.MonkeyPatch
+):
+    home = folder.path.parent / "home"
+    home.mkdir(exist_ok=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (home / "attributes").write_text("*.txt filter=turn\n")
+    config = home / ("dotfiles" if is_linked else ".gitconfig")
+    config.write_text(f'[core]\n\tattributesFile = {home}/attributes\n[filter "turn"]\n\tclean = tr a-z A-Z\n')
+    if is_linked:
+        (home / ".gitconfig").symlink_to(config)
+    git(folder.path, "init", "-q")
+    settings = ("-c", f"core.attributesFile={home}/attributes", "-c", "filter.turn.clean=tr a-z A-Z")
+    git(folder.path, *settings, "add", "-A")
+    git(folder.path, *settings, "commit", "-q", "-m", "begin")
+    assert git(folder.path, "show", "HEAD:b.txt").startswith("ONE")
+    folder.round.begin()
+    folder.write("b.txt", "agent\n")
+    folder.scan()
+    assert folder.undo_all() == []
+    assert folder.read("b.txt").decode() == TEXT + "b.txt"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the filter is a program of Unix")
 def test_attributes_that_are_gone_may_have_held_before(folder: Folder):
     git(folder.path, "init", "-q")
     git(folder.path, "config", "filter.turn.clean", "tr a-z A-Z")
