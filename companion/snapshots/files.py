@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import stat
+import tempfile
 from collections.abc import Callable, Generator, Iterable
 from typing import BinaryIO, cast
 
@@ -127,6 +128,22 @@ def is_still(root: str, path: str, entry: Entry | None) -> bool:
         stated = os.lstat(os.path.join(root, path))
         return entry.blob == f"{stated.st_size}-{stated.st_mtime_ns}"
     return mode == entry.mode and blob_id(data) == entry.blob
+
+
+@contextlib.contextmanager
+def copied(root: str, path: str, folder: str) -> Generator[str]:
+    """Have a copy of a file in a folder of ours; gives its path. Raises WriteRefusedError."""
+    with _held(root, path, "copied") as at, tempfile.NamedTemporaryFile(dir=folder, delete=False) as copy:
+        try:
+            with copy:
+                if at.found().st_size > LARGEST:
+                    raise WriteRefusedError(
+                        f"{path} is over 256 MB, so it could not be brought back: remove it by hand"
+                    )
+                at.copy(cast("BinaryIO", copy), LARGEST)
+            yield copy.name
+        finally:
+            os.unlink(copy.name)
 
 
 def write(root: str, path: str, mode: str, data: bytes, full_mode: int | None = None) -> None:

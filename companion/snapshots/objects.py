@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from . import project
 from .entries import LARGE, LARGEST, REPOSITORY, Difference, Entry, TreeSnapshot
-from .files import WriteRefusedError, blob_id
+from .files import WriteRefusedError, blob_id, copied
 from .git import MEMORY, Git, GitError, GitStoppedError, batches, few_batches, names_in
 from .project import Repository, copy_index, lent_objects, repository
 
@@ -368,11 +368,12 @@ class StoreObjects:
             self.unsaved.difference_update(map(blob_id, contents))
 
     def write_file(self, path: str) -> str:
-        """Copy a large file into the store; returns its id. Raises WriteRefusedError if it is a huge one."""
-        full = os.path.join(self._root, path)
-        if os.lstat(full).st_size > LARGEST:
-            raise WriteRefusedError(f"{path} is over 256 MB, so it could not be brought back: remove it by hand")
-        return self._git.run("hash-object", "-w", "--no-filters", "--", full).decode().strip()
+        """Copy a large file into the store; returns its id. Raises WriteRefusedError if it is a huge one, or no file.
+
+        Git gets a copy of it: from the folder it would follow a link that has taken its place, and wait for a pipe.
+        """
+        with copied(self._root, path, self._path) as copy:
+            return self._git.run("hash-object", "-w", "--no-filters", "--", copy).decode().strip()
 
 
 def _folders_above(path: str) -> list[str]:

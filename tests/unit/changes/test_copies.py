@@ -22,7 +22,7 @@ from companion.changes import round as round_module
 from companion.changes.journal import Intent, Journal
 from companion.snapshots import copies, files, project
 from companion.snapshots.entries import LARGE
-from companion.snapshots.files import blob_id
+from companion.snapshots.files import WriteRefusedError, blob_id
 from companion.snapshots.git import Git, GitStoppedError
 from companion.snapshots.objects import EMPTY_TREE
 from companion.snapshots.project import replaced_rules
@@ -646,3 +646,27 @@ def test_copies_that_are_made_between_other_work_take_no_longer_than_was_asked(
     monkeypatch.setattr(copies, "_SHORTEST", 0.01)
     folder.store.copies.more(0.2)
     assert asked == [pytest.approx(0.1), pytest.approx(0.0125)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and pipes of Unix")
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
+def test_what_has_taken_the_place_of_a_large_file_is_not_copied(
+    folder: Folder, kind: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("companion.snapshots.git.LIMIT", 3)
+    elsewhere = folder.path.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "large.bin").write_bytes(SECRET)
+    if kind == "folder":
+        (folder.path / "deep").symlink_to(elsewhere)
+    else:
+        (folder.path / "deep").mkdir()
+        if kind == "link":
+            (folder.path / "deep/large.bin").symlink_to(elsewhere / "large.bin")
+        else:
+            os.mkfifo(folder.path / "deep/large.bin")
+    began = time.monotonic()
+    with pytest.raises(WriteRefusedError):
+        folder.store.objects.write_file("deep/large.bin")
+    assert time.monotonic() - began < 2
+    assert SECRET not in contents(folder)
