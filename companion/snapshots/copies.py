@@ -13,8 +13,9 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 
 from ..platforms import files
 from .entries import LARGE, Modes
@@ -39,12 +40,20 @@ class FullError(GitStoppedError):
 
 
 class Copies:
-    """What the store `path` of the folder `root` is still to copy."""
+    """What the store `path` of the folder `root` is still to copy. `excluded` says which paths are never read."""
 
-    def __init__(self, path: str, root: str, objects: StoreObjects, modes: Modes) -> None:
+    def __init__(
+        self,
+        path: str,
+        root: str,
+        objects: StoreObjects,
+        modes: Modes,
+        excluded: Callable[[Sequence[str]], AbstractSet[str]],
+    ) -> None:
         self._path = path
         self._root = root
         self._objects = objects
+        self._excluded = excluded
         self.modes = modes
         self._known: dict[str, str] = {}
         """The ids of the files that are not copied yet, by path."""
@@ -125,15 +134,21 @@ class Copies:
         return self.left
 
     def _copy_part(self, paths: Iterable[str], seconds: float = math.inf) -> None:
-        """Copy some of these files, which are to be copied. They are read for so long; to write them takes as long."""
+        """Copy some of these files, which are to be copied. They are read for so long; to write them takes as long.
+
+        Those that the person has excluded meanwhile are copied no more: nobody has what they were then.
+        """
         read: dict[str, bytes] = {}
         size = 0
         end = time.monotonic() + seconds
+        part = list(islice((path for path in paths if path not in self._doubted), _FILES_AT_ONCE))
+        excluded = self._excluded(part)
+        self._objects.unsaved |= {self._claims.pop(path) for path in excluded}
         with files.held(self._root) as folder:
-            for path in paths:
-                blob = self._claims[path]
-                if path in self._doubted:
+            for path in part:
+                if path in excluded:
                     continue
+                blob = self._claims[path]
                 if blob not in read:
                     data = self._read(folder, path)
                     if data is None or blob_id(data) != blob:
@@ -141,7 +156,7 @@ class Copies:
                         continue
                     read[blob] = data
                     size += len(data)
-                if size > _AT_ONCE or len(read) >= _FILES_AT_ONCE or time.monotonic() > end:
+                if size > _AT_ONCE or time.monotonic() > end:
                     break
         if read:
             self._objects.write_all(list(read.values()))
@@ -161,19 +176,21 @@ class Copies:
     def seen(self, changed: Collection[str]) -> set[str]:
         """A scan has found that these files differ from the claims, and no others.
 
-        Their old texts are copied from the person's repository, as far as it has them. Returns the files of which the
-        claims were wrong.
+        Their old texts are copied from the person's repository, as far as it has them and they are not excluded.
+        Returns the files of which the claims were wrong.
         """
         wrong = self._doubted.difference(changed)
         late = {path: self._claims.pop(path) for path in {*changed, *wrong} & self._claims.keys()}
         self._doubted.clear()
+        excluded = self._excluded([*late])
+        wrong -= excluded
         for path in self.modes.unknown(late.keys() - wrong):
             self.modes.keep(self._root, path)
         wanted = {blob for path, blob in late.items() if path not in wrong}
         if others := [path for path, blob in self._claims.items() if blob in wanted]:
             self._copy_part(others)
         wanted -= self._objects.sizes(wanted).keys()
-        if found := self._objects.recovered(wanted):
+        if found := self._objects.recovered(wanted & {late[path] for path in late.keys() - excluded}):
             self._objects.write_all(list(found.values()))
         self._objects.unsaved |= wanted - found.keys() - {*self._claims.values()}
         return wrong

@@ -108,7 +108,7 @@ class Store:
         """The files that are gone and would be listed if they came again, though the ignore rules leave them out."""
         self.modes = Modes()
         self.objects = StoreObjects(path, root, git)
-        self.copies = Copies(path, root, self.objects, self.modes)
+        self.copies = Copies(path, root, self.objects, self.modes, excluded)
         self.commits = Commits(self.objects, git)
         self.index = StoreIndex(path, root, os.path.join(path, _RULES), git)
         self._written: dict[str, int] = {}

@@ -670,3 +670,20 @@ def test_what_has_taken_the_place_of_a_large_file_is_not_copied(
         folder.store.objects.write_file("deep/large.bin")
     assert time.monotonic() - began < 2
     assert SECRET not in contents(folder)
+
+
+def test_what_the_person_excludes_while_files_are_copied_is_not_copied_any_more(folder: Folder):
+    folder.write("secrets/key.txt", SECRET)
+    folder.write("secrets/old.txt", SECRET + b"2")
+    committed(folder.path)
+    folder.round.begin()
+    folder.excludes = lambda path: path.startswith("secrets/")
+    folder.write("secrets/old.txt", b"new")
+    folder.scan()
+    assert folder.store.copies.more(60) == 0
+    assert SECRET not in contents(folder)
+    folder.write("a.txt", "agent\n")
+    folder.scan()
+    assert folder.listed()["a.txt"] == "modified"
+    folder.undo("a.txt")
+    assert folder.read("a.txt") != b"agent\n"
