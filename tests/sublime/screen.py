@@ -45,10 +45,14 @@ class Screen:
         self._listen(test, sublime.View, "add_phantom", self._phantom_added)
         self._listen(test, sublime.View, "erase_phantom_by_id", self._phantom_erased)
         self._listen(test, sublime.View, "add_regions", self._regions_added)
-        self._listen(test, sublime.Window, "status_message", lambda _, __, text: self.messages.append(text))
+        self._listen(test, sublime.Window, "status_message", self._said)
         self._listen(test, sublime.Window, "show_quick_panel", self._panel_shown)
         self._listen(test, sublime.Window, "show_input_panel", self._input_shown)
         self._listen(test, sublime.View, "show_popup", self._popup_shown)
+
+    def _said(self, _: object, window: sublime.Window, text: str) -> None:
+        if window.is_valid():  # else it is for the window of an earlier test
+            self.messages.append(text)
 
     def state(self) -> object:
         """What is drawn: as long as it differs, something is still being drawn."""
