@@ -22,7 +22,7 @@ from .qwen import Home, MissingError, Qwen, node, node_modules, pinned_command
 from .session import GREET, CliSession, GeminiSession, Session
 
 #: Files that take minutes. A process that got one of them last would go on alone when the others are done.
-LONGEST = ("test_doors.py", "test_why.py", "test_status.py", "test_each_cli.py", "test_changes.py", "test_elsewhere.py")
+LONGEST = {f"test_{name}.py" for name in ("changes", "doors", "each_cli", "elsewhere", "run_command", "status", "why")}
 
 
 @pytest.hookimpl(trylast=True)

@@ -117,7 +117,7 @@ def test_a_mode_of_the_persons_own_is_respected_and_said_once(desk: Desk) -> Non
     assert said(editor).count(OWN_MODE) == 1
 
 
-@pytest.mark.parametrize("name", ["it's a $HOME; x%20 (1) & co", "äöü 日本", "-dash", "#hash"])
+@pytest.mark.parametrize("name", ["-it's a $HOME; x%20 (1) & co", "#äöü 日本"])
 def test_a_folder_with_an_odd_name(desk: Desk, name: str) -> None:
     folder = desk.home.workspace / name
     folder.mkdir()

@@ -44,8 +44,11 @@ def _by_link(session: Session, proposal: Told, change: int) -> None:
     session.editor.do("click", view=proposal["id"], href=session.editor.links_at_changes(proposal)[change - 1])
 
 
-@pytest.mark.parametrize("revert", [_by_command, _by_link], ids=["by command", "by link"])
-@pytest.mark.parametrize("change", [1, 2, 3], ids=["changed line", "new lines", "removed lines"])
+@pytest.mark.parametrize(
+    ("change", "revert"),
+    [(1, _by_command), (2, _by_link), (3, _by_link)],
+    ids=["changed line, by command", "new lines, by link", "removed lines, by link"],
+)
 def test_the_file_holds_the_two_changes_that_were_not_reverted(
     session: Session, change: int, revert: Callable[[Session, Told, int], Any]
 ) -> None:
