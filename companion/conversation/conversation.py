@@ -348,9 +348,9 @@ class Conversation:
         if chunk.aside:
             self._aside(envelope, chunk, chunk.aside)
         elif chunk.text:
-            self._turn_for(envelope).say(chunk.speaker, chunk.text, chunk.parent, message=chunk.message)
+            self._turn_for(envelope).say(chunk)
         if chunk.attachment:
-            self._turn_for(envelope).attach(chunk.speaker, chunk.attachment, chunk.parent)
+            self._turn_for(envelope).attach(chunk, chunk.attachment)
         if chunk.unshown:
             self._turn_for(envelope).note(f"Unsupported: {chunk.unshown} in the answer.")
 
@@ -359,7 +359,7 @@ class Conversation:
         text = chunk.text
         if chunk.speaker != "answer" or aside.is_spoken or len(text) > LONGEST_NOTICE:
             if text:
-                self._turn_for(envelope).say(chunk.speaker, text, chunk.parent, aside.name)
+                self._turn_for(envelope).say(chunk)
             return
         for identifier in aside.ids:
             text = re.sub(rf"\s*[(\[“\"'`#]*{re.escape(identifier)}[)\]”\"'`]*", "", text)
@@ -399,7 +399,7 @@ class Conversation:
         self._permissions[permission.id] = permission
 
     def _resolved(self, _: Envelope, resolved: events.PermissionResolved) -> None:
-        self._answer(resolved.id, is_selected=resolved.is_selected, option=resolved.option, voter=resolved.voter)
+        self._answer(resolved)
 
     # The turn's course
 
@@ -489,16 +489,14 @@ class Conversation:
         """End a turn (see `TurnBuilder.end`), and cancel what it asks."""
         turn.end(*end)
         for permission in [each for each in self._permissions.values() if each.turn == turn.head.key]:
-            self._answer(permission.id, is_selected=False)
+            self._answer(events.PermissionResolved(permission.id, is_selected=False))
         self._touch(turn)
 
-    def _answer(
-        self, permission: str, *, is_selected: bool, option: str | None = None, voter: str | None = None
-    ) -> None:
+    def _answer(self, resolved: events.PermissionResolved) -> None:
         """A permission is answered, if it is one that waits."""
-        if asked := self._permissions.pop(permission, None):
+        if asked := self._permissions.pop(resolved.id, None):
             turn = self._turns[asked.turn]
-            turn.answer(asked, is_selected=is_selected, option=option, voter=voter)
+            turn.answer(asked, resolved)
             self._touch(turn)
 
     def _mark_over(self, prompt: str) -> None:
@@ -625,21 +623,23 @@ class TurnBuilder:
         """Add a line of the chat's own."""
         self._add(ChatNotice(text, is_aside))
 
-    def say(self, speaker: Speaker, text: str, parent: str | None = None, aside: str = "", message: str = "") -> None:
+    def say(self, chunk: events.MessageChunk) -> None:
         """Append to the last message if it is this speaker's; otherwise begin a new one.
 
-        An `aside` is the name of a message of its own, which doesn't break the one that streams. Another `message`, an
-        id, is another message.
+        An aside is a message of its own, which doesn't break the one that streams. Another id of a message is another
+        message.
         """
-        self._more.setdefault(self._message(speaker, parent, aside, message), []).append(text)
+        aside = chunk.aside.name if chunk.aside else ""
+        at = self._message(chunk.speaker, chunk.parent, aside, "" if aside else chunk.message)
+        self._more.setdefault(at, []).append(chunk.text)
 
     def interject(self, text: str) -> None:
         """Add what the person has sent into the turn: a message of its own, even right after the prompt."""
         self._add(Message("user", text))
 
-    def attach(self, speaker: Speaker, attachment: Attachment, parent: str | None = None) -> None:
+    def attach(self, chunk: events.MessageChunk, attachment: Attachment) -> None:
         """Add an attachment to what a speaker says."""
-        at = self._message(speaker, parent)
+        at = self._message(chunk.speaker, chunk.parent)
         message = cast("Message", self._items[at])
         self._items[at] = replace(message, attachments=(*message.attachments, attachment))
 
@@ -676,13 +676,11 @@ class TurnBuilder:
         self._set_tool(replace(tool, permissions=(*asked, permission)))
         return permission
 
-    def answer(
-        self, permission: Permission, *, is_selected: bool, option: str | None = None, voter: str | None = None
-    ) -> None:
+    def answer(self, permission: Permission, resolved: events.PermissionResolved) -> None:
         """A permission that was asked here is answered."""
-        state: Literal["selected", "cancelled"] = "selected" if is_selected else "cancelled"
-        chosen = next((each for each in permission.options if each.id == option), None)
-        answered = replace(permission, state=state, chosen=chosen, voter=voter)
+        state: Literal["selected", "cancelled"] = "selected" if resolved.is_selected else "cancelled"
+        chosen = next((each for each in permission.options if each.id == resolved.option), None)
+        answered = replace(permission, state=state, chosen=chosen, voter=resolved.voter)
         if not self.has(permission.tool):
             return  # what was seen of the turn has taken the place of what was asked in it
         tool = self._tool(permission.tool)
