@@ -60,13 +60,10 @@ from .companion.sublime_text.comments.comment_commands import (
     QwenCompanionRejectWithCommentsCommand,
     QwenCompanionSendCommentsCommand,
 )
-from .companion.sublime_text.follow import (
-    QwenCompanionFollowCommand,
-    QwenCompanionRecentFilesCommand,
-)
 from .companion.sublime_text.install_agent import QwenCompanionInstallAgentCommand
-from .companion.sublime_text.libraries import QwenCompanionRepairLibrariesCommand
 from .companion.sublime_text.listeners import QwenCompanionListener
+from .companion.sublime_text.package_control import QwenCompanionRepairLibrariesCommand
+from .companion.sublime_text.places import QwenCompanionFollowCommand, QwenCompanionRecentFilesCommand
 from .companion.sublime_text.problems import QwenCompanionSendProblemsCommand
 from .companion.sublime_text.review.review_commands import (
     QwenCompanionAcceptAllCommand,
@@ -102,7 +99,7 @@ from .companion.sublime_text.review.review_commands import (
     QwenCompanionUndoFileCommand,
     QwenCompanionUnsavedTextCommand,
 )
-from .companion.sublime_text.status.reports import (
+from .companion.sublime_text.status import (
     QwenCompanionCopyReportCommand,
     QwenCompanionDocumentationCommand,
     QwenCompanionShowLogCommand,

@@ -16,28 +16,27 @@ from ..editor import WindowId, sentence
 from ..log import Log
 from ..thread import CompanionThread
 from .bridge import UiBridge
+from .buffers import EditorFiles
 from .chat.chats import ChatViews
 from .chat.opening import Consent
 from .comments.comment_commands import send_after_answer
 from .comments.panel import CommentPanel
-from .editor_events import EditorEvents, WindowStates, windows_to_serve
-from .editor_files import EditorFiles
-from .follow import Following
-from .libraries import Libraries
+from .listeners import EditorEvents
 from .messenger import EditorQuestions, Messenger
-from .notices import NOTICES, OpenNotices
 from .own_views import VIEWS
+from .package_control import Libraries
+from .panels import NOTICES, OpenNotices
+from .places import Following
 from .problems import EditorProblems
 from .review.diffs import Diffs
 from .review.review_tabs import ReviewTabs
 from .review.unsaved import LoadedTexts, UnsavedTexts
 from .review.written import WrittenChanges
 from .settings import SettingsFile
-from .status.bar import StatusBar
-from .status.reports import StatusReports
+from .status import StatusBar, StatusReports
 from .terminal.terminals import RunnableClis
 from .window_tools import SCRIPT, WindowTools
-from .windows import Focus, encodings_of, refusal
+from .windows import Focus, WindowStates, encodings_of, refusal, windows_to_serve
 
 if TYPE_CHECKING:
     import asyncio

@@ -21,7 +21,7 @@ from ..platforms import programs
 from ..review.review_screen import QuestionClosedError
 from .bridge import asked, posted
 from .chat.permissions import ask_form
-from .notices import NOTICES, named
+from .panels import NOTICES, named
 from .review.answers import open_kept
 from .windows import find_window
 

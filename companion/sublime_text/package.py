@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .adapter import Adapter
 from .own_views import SIDES, VIEWS
 
 if TYPE_CHECKING:
     import sublime
+
+    from .adapter import Adapter
 
 _adapter: Adapter | None = None
 
@@ -16,6 +17,8 @@ _adapter: Adapter | None = None
 def load() -> None:
     """Sublime has loaded the package."""
     global _adapter  # noqa: PLW0603 - the package's one piece of module state
+    from .adapter import Adapter  # noqa: PLC0415 - the adapter has the commands' modules, which import this one
+
     _adapter = Adapter()
     _adapter.start()
 

@@ -1,4 +1,4 @@
-"""What a menu was opened on, and how files are opened that nobody has chosen from the disk.
+"""Places in files: what a menu was opened on, how what nobody has chosen from the disk is opened, following an agent.
 
 The person follows a link, an agent, a change or a comment. Each file is looked at first, on another thread: its disk
 may hang, and by now its path may lead to a pipe, to a device or to more than the memory takes.
@@ -9,17 +9,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import sublime
+import sublime_plugin
 
-from ..platforms.files import why_unopened
+from ..editor import RecentFiles, Visit
+from ..platforms.files import is_elsewhere, why_unopened
 from ..review.changes import carried, changes
 from ..review.disk import Encodings, read_file
-from .bridge import OffThread
+from . import package
+from .bridge import OffThread, posted
 from .buffers import text_of
-from .panels import say
-from .windows import encodings_of, is_code, put_caret
+from .own_views import VIEWS
+from .panels import PanelItem, choose, say
+from .windows import encodings_of, find_window, is_code, is_visible, put_caret, show_in_group
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,3 +165,314 @@ def if_openable(window: sublime.Window, off_thread: OffThread, path: str, then: 
             then()
 
     off_thread(lambda: why_unopened(path), looked)
+
+
+# Follow the agent: the place where it reads or writes is shown beside, without taking the focus.
+
+if TYPE_CHECKING:
+    from ..editor import ChatId, WindowId
+    from .adapter import Adapter
+    from .windows import Focus
+
+
+_LOAD = 20
+"""Milliseconds between two checks whether a file is loaded."""
+_LOADS = 250
+
+
+def show_beside(window: sublime.Window, focus: Focus, path: str, shown: Callable[[sublime.View], object]) -> None:
+    """Show a file in another group if there is one, else side by side with the focused tab.
+
+    `shown` gets the view once it is loaded. Nothing happens to a file that has the focus itself.
+    """
+    focused = focus.last(window)
+    view = window.find_open_file(path)
+    if focused is not None and view == focused:
+        return
+    before = focus.before(window, focused)
+    beside = focused.sheet() if focused else None
+    group = _group(window, view, beside)
+    if view is None:
+        view = window.open_file(
+            path, sublime.NewFileFlags.SEMI_TRANSIENT | sublime.NewFileFlags.ADD_TO_SELECTION, group
+        )
+    sheet = view.sheet()
+    if sheet is not None:
+        is_same_group = beside is not None and beside.group() == group
+        show_in_group(window, group, [beside, sheet] if beside is not None and is_same_group else [sheet])
+    before.restore()
+    _when_loaded(view, shown)
+
+
+def scroll_to(view: sublime.View, line: int) -> sublime.Region:
+    """Show a line of a view, from 1. Returns it."""
+    region = view.line(view.text_point(line - 1, 0))
+    view.show_at_center(region.begin(), animate=False)
+    return region
+
+
+def _group(window: sublime.Window, view: sublime.View | None, beside: sublime.Sheet | None) -> int:
+    """The group of a view that is open; else the last one without the focus."""
+    if view is not None:
+        return max(window.get_view_index(view)[0], 0)
+    focused = beside.group() if beside is not None else None
+    others = [group for group in range(window.num_groups()) if group != focused]
+    return others[-1] if others else window.active_group()
+
+
+def _when_loaded(view: sublime.View, shown: Callable[[sublime.View], object], looks: int = _LOADS) -> None:
+    if not view.is_valid() or not looks:
+        return
+    if view.is_loading():
+        sublime.set_timeout(lambda: _when_loaded(view, shown, looks - 1), _LOAD)
+    else:
+        shown(view)
+
+
+MARK = "qwen_companion.followed"
+QUIET = 300
+"""Milliseconds between two places that are shown."""
+LOOK = 400
+"""Milliseconds between two checks whether the person has scrolled."""
+STARTED = "You follow {who} until you type or scroll in the file that is shown."
+STOPPED = "You no longer follow the agent."
+_FLAGS = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
+
+
+@dataclass
+class _Followed:
+    """What is followed in a window, and what was shown last."""
+
+    chat: ChatId | None
+    """None: all agents of the window."""
+    view: sublime.View | None = None
+    at: tuple[float, ...] = ()
+    """Where the view was scrolled to, once that is settled."""
+    version: int = 0
+    due: Visit | None = None
+    """What is shown as soon as the last one was shown long enough."""
+    looked_at: Visit | None = None
+    """What is shown once it is known to be a file."""
+    is_busy: bool = False
+
+
+class Following:
+    """Follows agents. Lives on the UI thread, but for `show_visits`."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.bridge = adapter.bridge
+        self._adapter = adapter
+        self._followed: dict[int, _Followed] = {}
+        self._recent: dict[int, RecentFiles] = {}
+
+    def recent(self, window: sublime.Window) -> Sequence[Visit]:
+        """The files of a window's agents, the one visited last first."""
+        return list(self._recent.get(window.id(), ()))
+
+    def follows(self, window: sublime.Window) -> bool:
+        """Whether an agent is followed in a window."""
+        return window.id() in self._followed
+
+    def begin(self, window: sublime.Window, chat: ChatId | None, who: str) -> None:
+        """Follow the agent of a chat; without a chat, all agents of the window."""
+        self._followed[window.id()] = _Followed(chat)
+        say(window, STARTED.format(who=who))
+        self._look(window)
+
+    def stop(self, window: sublime.Window) -> None:
+        """Follow nobody any more."""
+        if followed := self._followed.pop(window.id(), None):
+            _unmark(followed)
+            say(window, STOPPED)
+
+    @posted
+    def show_visits(self, window: WindowId, visits: Sequence[Visit]) -> None:
+        if visits and (target := find_window(window)):
+            self.visited(target, visits)
+
+    def visited(self, window: sublime.Window, visits: Sequence[Visit]) -> None:
+        """Agents visited these places, in this order. A place on another computer can't be shown."""
+        folders = window.folders()
+        visits = [each for each in visits if not is_elsewhere(each.path, folders)]
+        self._recent.setdefault(window.id(), RecentFiles()).add(visits)
+        followed = self._followed.get(window.id())
+        meant = [each for each in visits if followed and followed.chat in {None, each.chat} and each.what != "proposal"]
+        if followed and meant:
+            followed.due = meant[-1]
+            if not followed.is_busy:
+                self._show(window, followed)
+
+    def edited(self, view: sublime.View) -> None:
+        """The text of a view has changed: by the person, if they are in it."""
+        window = view.window() if self._followed else None
+        if window and self._is_shown(window, view) and window.active_view() == view and view.is_dirty():
+            self.stop(window)
+
+    def activated(self, window: sublime.Window, view: sublime.View) -> None:
+        """A view has got the focus. Whoever goes into the file that is shown, works there."""
+        if self._is_shown(window, view):
+            # What opens a file gives the focus back at once.
+            sublime.set_timeout(lambda: self._entered(window, view), QUIET)
+
+    def forget(self, window: sublime.Window) -> None:
+        """A window closes."""
+        if followed := self._followed.pop(window.id(), None):
+            _unmark(followed)
+        self._recent.pop(window.id(), None)
+
+    def close(self) -> None:
+        """The package is unloaded."""
+        for followed in self._followed.values():
+            _unmark(followed)
+        self._followed.clear()
+
+    def _is_shown(self, window: sublime.Window, view: sublime.View) -> bool:
+        followed = self._followed.get(window.id())
+        return followed is not None and followed.view == view
+
+    def _entered(self, window: sublime.Window, view: sublime.View) -> None:
+        if window.is_valid() and self._is_shown(window, view) and window.active_view() == view:
+            self.stop(window)
+
+    def _show(self, window: sublime.Window, followed: _Followed) -> None:
+        visit, followed.due = followed.due, None
+        if visit is None or not window.is_valid() or self._followed.get(window.id()) is not followed:
+            followed.is_busy = False
+            return
+        if self._was_scrolled(followed):
+            self.stop(window)
+            return
+        followed.is_busy = True
+
+        def shown(view: sublime.View) -> None:
+            if self._followed.get(window.id()) is not followed:
+                return  # it was stopped while the file was loaded
+            _unmark(followed)
+            followed.view, followed.at = view, ()
+            if visit.line is not None:
+                line_in_tab(
+                    view,
+                    visit.line,
+                    self._adapter.on_another_thread,
+                    partial(self._mark, window, followed, view, visit),
+                )
+
+        def looked(is_meant: bool) -> None:
+            is_same = self._followed.get(window.id()) is followed and followed.looked_at is visit
+            if is_meant and is_same and window.is_valid() and not _is_reviewing(window):
+                show_beside(window, self._adapter.focus, visit.path, shown)
+
+        followed.looked_at = visit
+        # What may not be told of the files of a window is not shown by itself.
+        sharing, folders = self._adapter.settings.sharing(window), window.folders()
+        self._adapter.on_another_thread(
+            lambda: not why_unopened(visit.path) and not sharing.is_excluded(visit.path, folders), looked
+        )
+        sublime.set_timeout(lambda: self._show(window, followed), QUIET)
+
+    def _mark(self, window: sublime.Window, followed: _Followed, view: sublime.View, visit: Visit, line: int) -> None:
+        """Scroll to a line of the view that is shown, unless the agent is elsewhere by now."""
+        if self._followed.get(window.id()) is followed and followed.view == view and followed.looked_at is visit:
+            followed.at = ()
+            view.add_regions(MARK, [scroll_to(view, line)], "region.bluish", "dot", _FLAGS)
+
+    def _look(self, window: sublime.Window) -> None:
+        """Stop once the person has scrolled."""
+        followed = self._followed.get(window.id())
+        if followed is None or not window.is_valid():
+            return
+        if self._was_scrolled(followed):
+            self.stop(window)
+            return
+        if view := followed.view if followed.view and followed.view.is_valid() else None:
+            followed.at, followed.version = tuple(view.viewport_position()), view.change_count()
+        sublime.set_timeout(lambda: self._look_if_same(window, followed), LOOK)
+
+    def _look_if_same(self, window: sublime.Window, followed: _Followed) -> None:
+        if self._followed.get(window.id()) is followed:
+            self._look(window)
+
+    @staticmethod
+    def _was_scrolled(followed: _Followed) -> bool:
+        """Whether the view is elsewhere since the last look, and not because of another text."""
+        view = followed.view
+        if view is None or not view.is_valid() or not followed.at or view.change_count() != followed.version:
+            return False
+        return abs(view.viewport_position()[1] - followed.at[1]) > view.line_height() / 2
+
+
+def _is_reviewing(window: sublime.Window) -> bool:
+    """Whether a proposal is in sight: it waits for the person, and no file may cover it."""
+    return any(map(is_visible, VIEWS.within(window, "proposal")))
+
+
+def _unmark(followed: _Followed) -> None:
+    if followed.view and followed.view.is_valid():
+        followed.view.erase_regions(MARK)
+
+
+_WORDS = {"edit": "written", "written": "written", "proposal": "proposed", "search": "searched"}
+"""What an agent did, where the word isn't the same."""
+
+
+class QwenCompanionFollowCommand(sublime_plugin.WindowCommand):
+    """Follow the agent: show where it reads and writes, beside what you do; or stop that."""
+
+    def run(self) -> None:
+        """In a chat, its agent; elsewhere, all agents of the window."""
+        adapter, view = package.adapter(), self.window.active_view()
+        if adapter is None:
+            return
+        if adapter.following.follows(self.window):
+            adapter.following.stop(self.window)
+            return
+        chat = adapter.chats.find(view) if view else None
+        adapter.following.begin(self.window, chat.id if chat else None, chat.agent if chat else "the agents")
+
+    def is_enabled(self) -> bool:
+        """Whether an agent is here."""
+        return _has_agent(self.window)
+
+    def is_visible(self) -> bool:
+        """The same."""
+        return _has_agent(self.window)
+
+    def is_checked(self) -> bool:
+        """Whether an agent is followed."""
+        adapter = package.adapter()
+        return adapter is not None and adapter.following.follows(self.window)
+
+
+class QwenCompanionRecentFilesCommand(sublime_plugin.WindowCommand):
+    """List the files that agents were in last, and go to one."""
+
+    def run(self) -> None:
+        """The one visited last comes first."""
+        if adapter := package.adapter():
+            items = [self._item(visit) for visit in adapter.following.recent(self.window)]
+            choose(self.window, items, "The files of the agents")
+
+    def is_enabled(self) -> bool:
+        """Whether there are any."""
+        adapter = package.adapter()
+        return adapter is not None and bool(adapter.following.recent(self.window))
+
+    def is_visible(self) -> bool:
+        """The same, but not in a diff."""
+        return self.is_enabled() and not package.is_in_diff(self.window.active_view())
+
+    def _item(self, visit: Visit) -> PanelItem:
+        name = os.path.basename(visit.path) + (f":{visit.line}" if visit.line else "")
+        about = f"{visit.agent}, {_WORDS.get(visit.what, visit.what)} · {visit.path}"
+        return name, about, partial(self._open, visit)
+
+    def _open(self, visit: Visit) -> None:
+        if adapter := package.adapter():
+            open_place(self.window, adapter.on_another_thread, visit.path, visit.line)
+
+
+def _has_agent(window: sublime.Window) -> bool:
+    adapter = package.adapter()
+    if adapter is None:
+        return False
+    return bool(adapter.chats.within(window) or adapter.status_bar.clis(window) or adapter.following.follows(window))

@@ -26,9 +26,9 @@ from ..editor import WindowId
 from ..problems import LONGEST, FileProblems, Result, ShownProblems, of_build, of_linter, of_lsp, problems_text
 from ..visible import ShownText
 from . import package
+from .actions import Recipient, add_to_prompt, choose_recipient, meant, named_in, paste, recipients
 from .buffers import text_of
 from .panels import say, to_clipboard
-from .prompts import Recipient, add_to_prompt, choose_recipient, meant, named_in, paste, recipients
 from .terminal.terminals import Terminal
 from .windows import find_window, is_code, selected_lines
 

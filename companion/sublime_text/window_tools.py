@@ -23,9 +23,8 @@ from ..server.window_screen import Selected, Selection, SymbolPlace, SymbolPlace
 from ..visible import ShownText
 from . import package
 from .bridge import asked
-from .follow import scroll_to, show_beside
 from .panels import choose, say, to_clipboard
-from .places import line_in_tab
+from .places import line_in_tab, scroll_to, show_beside
 from .problems import lsp_api, lsp_sessions
 from .windows import find_window, is_code, is_visible
 

@@ -160,7 +160,7 @@ def test_the_settings_menu_leads_to_the_readme_the_changelog_and_the_documentati
 
 
 def test_the_pages_of_users_ship_and_are_those_that_documentation_lists(root: Path, package: Path) -> None:
-    source = (root / "companion/sublime_text/status/reports.py").read_text(encoding="utf-8")
+    source = (root / "companion/sublime_text/status.py").read_text(encoding="utf-8")
     [pages] = [
         ast.literal_eval(node.value)
         for node in ast.parse(source).body

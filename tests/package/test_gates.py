@@ -67,9 +67,8 @@ STARTED_HERE = {
     "backends/acp/process.py": "the class that platforms.programs makes",
 }
 BY_THE_EDITOR = {
-    "sublime_text/places.py": "the gate: after a look at the type and the size",
+    "sublime_text/places.py": "the gate: after a look at the type and the size; also beside, for whoever follows",
     "sublime_text/review/written.py": "after that look, or what is open already",
-    "sublime_text/follow.py": "after the same look",
 }
 """Modules that have the editor open a file."""
 

@@ -18,6 +18,6 @@ def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
 
 
 def test_each_message_in_the_status_bar_passes_the_one_gate():
-    assert [module for module, _ in calls("status_message")] == ["notices"]
+    assert [module for module, _ in calls("status_message")] == ["panels"]
     [(_, call)] = calls("status_message")
     assert ast.unparse(call.args[0]) == "in_one_line(text)"

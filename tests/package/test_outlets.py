@@ -24,7 +24,7 @@ HEARD = {"terminus_keypress": {"sublime_text/listeners.py:on_post_text_command"}
 COMPUTED = {
     "view.run_command(*command(edits))": "sublime_text/buffers.py",
     "self.view.run_command(self.name(), args)": "sublime_text/review/review_commands.py",
-    "window.run_command(name, args)": "sublime_text/status/reports.py",
+    "window.run_command(name, args)": "sublime_text/status.py",
 }
 OURS = "qwen_companion_"
 
@@ -170,7 +170,7 @@ def test_a_plain_text_is_refused_by_the_type_checker():
     signatures = {
         "sublime_text/panels.py": "def to_clipboard(text: ShownText) -> None:",
         "sublime_text/terminal/terminals.py": "text: ShownText",
-        "sublime_text/prompts.py": "text: ShownText",
+        "sublime_text/actions.py": "text: ShownText",
     }
     for name, signature in signatures.items():
         assert signature in (ROOT / "companion" / name).read_text(encoding="utf-8"), name

@@ -114,7 +114,7 @@ class Screen:
         """Whether a message holds all these parts: as it is in the status bar, or as the log has all of it."""
         from .companion_case import loaded  # noqa: PLC0415 - it imports this module
 
-        log = loaded("sublime_text.notices").NOTICES._log
+        log = loaded("sublime_text.panels").NOTICES._log
         told = [*self.messages, *(one.text for one in log if one.at >= self._began)]
         return any(all(part in message for part in parts) for message in told)
 

@@ -237,7 +237,7 @@ class TestFiles(CompanionCase):
         self.adapter = loaded("sublime_text.package").adapter()
 
     def replace(self, path: Path, text: str) -> bool:
-        return loaded("sublime_text.editor_files").replace(str(path), text, keeps_unsaved=False)
+        return loaded("sublime_text.buffers").replace(str(path), text, keeps_unsaved=False)
 
     def test_only_an_unsaved_text_is_the_editors(self) -> None:
         path = str(self.file)

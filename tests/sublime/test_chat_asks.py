@@ -126,7 +126,7 @@ class TestHiddenQuestion(ChatCase):
         self.assertEqual(self.view.name(), "[Q] Qwen Code")
 
     def test_the_status_bar_counts_the_questions(self) -> None:
-        bar, editor = loaded("sublime_text.status.bar"), loaded("status.facts")
+        bar, editor = loaded("sublime_text.status"), loaded("status.facts")
         self.assertEqual(bar.status_text(editor.WindowStatus(questions=1)), "1 question")
         status = editor.WindowStatus(("Qwen Code",), 2, 2)
         self.assertEqual(bar.status_text(status), "Qwen Code · 2 diffs (F8) · 2 questions")

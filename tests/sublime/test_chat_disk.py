@@ -113,7 +113,7 @@ class TestOtherThreads(ChatCase):
         self.assertNotIn(threading.current_thread(), self.threads)
 
     def test_what_an_agent_has_written_into_an_open_file_is_looked_at_on_another_thread(self) -> Steps:
-        files, stamps = loaded("sublime_text.editor_files"), []
+        files, stamps = loaded("sublime_text.buffers"), []
         with patch.object(files, "stamp", self.noted(files.stamp)):
             for path in (str(self.file), str(self.folder / "none.py")):
                 self.adapter.ask_later(

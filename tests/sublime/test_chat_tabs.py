@@ -254,7 +254,7 @@ class TestAnswers(TabsCase):
         yield lambda: self.screen.said("Qwen Code asks in the chat: Run it?")
 
     def test_the_status_bar_names_who_asks(self) -> None:
-        bar, editor = loaded("sublime_text.status.bar"), loaded("status.facts")
+        bar, editor = loaded("sublime_text.status"), loaded("status.facts")
         status = editor.WindowStatus(questions=2, asking=("Gemini CLI", "Qwen Code"))
         self.assertEqual(bar.status_text(status), "2 questions (Gemini CLI, Qwen Code)")
 

@@ -158,7 +158,7 @@ class TestEmptyPrompt(TerminalCase):
         target = loaded("sublime_text.terminal.terminals").running(self.window)[0]
         shown = loaded("visible").ShownText("@app.py ")
         told: list[str] = []
-        loaded("sublime_text.prompts").paste(target, self.window, shown, told.append, adds=True)
+        loaded("sublime_text.actions").paste(target, self.window, shown, told.append, adds=True)
         yield lambda: self.terminus.sent
         self.assertEqual(told, [])
         self.show(prompt_with("please read @app.py"))
@@ -223,7 +223,7 @@ class TestEmptyPrompt(TerminalCase):
         target = loaded("sublime_text.terminal.terminals").Terminal(own, None)
         why: list[str] = []
         shown = loaded("visible").ShownText("text")
-        loaded("sublime_text.prompts").paste(target, self.window, shown, why.append)
+        loaded("sublime_text.actions").paste(target, self.window, shown, why.append)
         yield lambda: why
         self.assertIn("so nothing was typed", why[0])
         self.assertEqual(self.terminus.sent, [])

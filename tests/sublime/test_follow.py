@@ -90,7 +90,7 @@ class TestFollowing(ChatCase):
             self.assertEqual(opened, [str(self.folder / "one.py")])
             recent = self.following.recent(self.window)
             self.assertFalse([visit.path for visit in recent if "evil" in visit.path])
-            command = loaded("sublime_text.follow").QwenCompanionRecentFilesCommand(self.window)
+            command = loaded("sublime_text.places").QwenCompanionRecentFilesCommand(self.window)
             command._open(next(visit for visit in recent if visit.path == "/nowhere/new.py"))
             yield lambda: self.screen.said("There is no file")
         self.assertEqual(opened, [str(self.folder / "one.py")])
@@ -104,7 +104,7 @@ class TestFollowing(ChatCase):
         self.assertTrue(self.following.follows(self.window))
 
     def test_what_is_loaded_after_the_end_is_not_marked(self) -> Steps:
-        beside = loaded("sublime_text.follow")
+        beside = loaded("sublime_text.places")
         late: list[Any] = []
         with patch.object(beside, "_when_loaded", lambda view, shown: late.append(lambda: shown(view))):
             self.follow()
@@ -180,7 +180,7 @@ class TestFollowing(ChatCase):
 
 class TestWithoutAnAgent(ChatCase):
     def test_both_commands_are_hidden_while_nobody_is_there(self) -> Steps:
-        commands = loaded("sublime_text.follow")
+        commands = loaded("sublime_text.places")
         window = yield from self.another_window()
         for name in ("QwenCompanionFollowCommand", "QwenCompanionRecentFilesCommand"):
             self.assertFalse(getattr(commands, name)(window).is_visible())
@@ -196,7 +196,7 @@ class TestFollowingACli(WrittenCase):
         path = self.folder / "written.txt"
         path.write_text(LINES)
         yield from self.begin_anew()
-        self.assertTrue(loaded("sublime_text.follow").QwenCompanionFollowCommand(self.window).is_visible())
+        self.assertTrue(loaded("sublime_text.places").QwenCompanionFollowCommand(self.window).is_visible())
         self.window.run_command("qwen_companion_follow")
         path.write_text(LINES.replace("line 150\n", "line one hundred and fifty\n"))
         yield {"condition": lambda: self.window.find_open_file(str(path)), "timeout": 60_000}

@@ -14,7 +14,7 @@ class TestLibraries(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        module = loaded("sublime_text.libraries")
+        module = loaded("sublime_text.package_control")
         self.guard = loaded("libraries.guard")
         self.said: list[str] = []
         self.satisfied: list[bool] = []
@@ -57,7 +57,7 @@ class TestLibraries(CompanionCase):
         yield lambda: self.said
 
     def test_a_message_has_the_name_of_the_package_once(self) -> Steps:
-        notices = loaded("sublime_text.notices").NOTICES
+        notices = loaded("sublime_text.panels").NOTICES
         notices.add("QwenCompanion needs one 2.", self.window)
         notices.add("The libraries are in order.", self.window)
         self.assertEqual(
@@ -131,7 +131,7 @@ class TestLibraries(CompanionCase):
 
     def test_one_repair_runs_at_a_time(self) -> Steps:
         self.troubles = [[self.trouble()]]
-        with patch.object(loaded("sublime_text.libraries"), "QUIET", 600.0):
+        with patch.object(loaded("sublime_text.package_control"), "QUIET", 600.0):
             self.libraries.repair(self.window)
             self.libraries.repair(self.window)
             yield lambda: self.screen.said("The libraries are being installed already.")
@@ -142,9 +142,9 @@ class TestLibraries(CompanionCase):
     def test_a_warning_goes_with_its_repair(self) -> Steps:
         """The status bar asks for nothing any more, and the good news asks for nothing either."""
         adapter = loaded("sublime_text.package").adapter()
-        log, notices = loaded("sublime_text.notices").NOTICES, adapter.notices
+        log, notices = loaded("sublime_text.panels").NOTICES, adapter.notices
         notices.seen(self.window)
-        libraries = loaded("sublime_text.libraries").Libraries(adapter)
+        libraries = loaded("sublime_text.package_control").Libraries(adapter)
         self.addCleanup(libraries.close)
         at_once(libraries.wrong, self.trouble("damaged", "seven"))
         yield lambda: len(notices.within(self.window)) == 1

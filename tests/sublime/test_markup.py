@@ -34,7 +34,7 @@ PLACES = {
     "chat.clicks:Clicks.show_link": "test_the_popup_over_a_file_name",
     "chat.listener:_completion": "test_a_completion",
     "chat.sign_in:_SignIn._show": "",
-    "status.reports:LiveReport._links": "test_the_remedies_of_the_status_report",
+    "status:LiveReport._links": "test_the_remedies_of_the_status_report",
     "chat.view:ScrollWatch._mark": "",
 }
 """Each place that gives the editor minihtml, and the test here that feeds it. It is "" where no text is shown but our
@@ -212,9 +212,9 @@ class TestDiffs(Checks):
         self.is_harmless(HOSTILE, f"1 · {HOSTILE} · {HOSTILE}")
 
     def test_the_remedies_of_the_status_report(self) -> Steps:
-        remedy = loaded("sublime_text.status.reports").Remedy(HOSTILE, lambda _: None)
+        remedy = loaded("sublime_text.status").Remedy(HOSTILE, lambda _: None)
         finding = loaded("status.findings").Finding("rival", "What is wrong.")
-        live = loaded("sublime_text.status.reports")
+        live = loaded("sublime_text.status")
         with (
             patch.object(live, "remedies", lambda _: (remedy,)),
             patch.object(live, "findings", lambda _: (finding,)),

@@ -120,7 +120,7 @@ class TestProjects(PosingCase):
             self.assertFalse(scratch.is_scratch())
             self.assertIsNone(adapter.chats.last(self.window))
             self.assertEqual(len(adapter.chats.within(self.window)), opened)
-            self.assertEqual(loaded("sublime_text.editor_events").to_serve(self.window).folders, (str(self.folder),))
+            self.assertEqual(loaded("sublime_text.windows").to_serve(self.window).folders, (str(self.folder),))
             self.assertEqual(remembered(self.window, "chats"), None)
         self.view.run_command("append", {"characters": "# mine\n"})
         self.view.run_command("save")
@@ -140,7 +140,7 @@ class TestProjects(PosingCase):
         for name in NAMES:
             self.window.settings().set(f"qwen_companion.{name}", ["x"])
             self.addCleanup(self.window.settings().erase, f"qwen_companion.{name}")
-        state = loaded("sublime_text.editor_events")
+        state = loaded("sublime_text.windows")
         self.assertIn(self.window.id(), [one.id for one in state.windows_to_serve()])
         self.assertEqual(loaded("sublime_text.package").adapter().comments.kept.roots(self.window), [str(self.folder)])
 

@@ -124,7 +124,7 @@ class TestKept(CompanionCase):
         yield from self.open_diff(PROPOSAL)
         self.window.focus_view(self.proposal)
         listener = loaded("sublime_text.listeners").QwenCompanionListener()
-        log = loaded("sublime_text.notices").NOTICES
+        log = loaded("sublime_text.panels").NOTICES
         said = lambda: [one for one in log._log if "not saved as a file" in one.text]  # noqa: E731
         first = len(said())
         self.window.run_command("save")

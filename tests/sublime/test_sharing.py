@@ -131,7 +131,7 @@ class TestTold(CompanionCase):
 
     @staticmethod
     def all_said() -> list[str]:
-        notices = loaded("sublime_text.notices").NOTICES
+        notices = loaded("sublime_text.panels").NOTICES
         return [text for _, text in notices.latest(500) if "“context" in text]
 
     def setUp(self) -> Steps:

@@ -103,12 +103,12 @@ class TestStarting(CompanionCase):
             self.assertFalse(timer.called)
 
     def test_the_status_report_says_so_and_follows(self) -> Steps:
-        self.set_limit("sublime_text.status.reports", "LIMIT", 50)
+        self.set_limit("sublime_text.status", "LIMIT", 50)
         self.hold_companion()
         shown: list[Any] = []
         self.adapter.reports.make(self.window, lambda facts, _last: shown.append(facts))
         yield lambda: any("is starting" in facts.note for facts in shown)
-        self.set_limit("sublime_text.status.reports", "LIMIT", 20_000)
+        self.set_limit("sublime_text.status", "LIMIT", 20_000)
         self.go_on.set()
         yield {"condition": lambda: shown[-1].served and shown[-1].libraries, "timeout": 60_000}
         self.assertFalse(any("does not run" in facts.note for facts in shown))

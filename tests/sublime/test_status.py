@@ -75,7 +75,7 @@ class TestStatusBar(CompanionCase):
 
     def test_a_window_that_has_closed_is_counted_no_more_even_if_its_status_comes_late(self) -> Steps:
         status = loaded("status.facts").WindowStatus
-        bar = loaded("sublime_text.status.bar").StatusBar(loaded("sublime_text.package").adapter())
+        bar = loaded("sublime_text.status").StatusBar(loaded("sublime_text.package").adapter())
         other = yield from self.another_window()
         at_once(bar.show_status, other.id(), status((), 1))
         self.assertIn("1 diff in another window", self.status())
@@ -86,7 +86,7 @@ class TestStatusBar(CompanionCase):
         self.assertNotIn("another window", self.status())
 
     def test_its_texts(self) -> None:
-        module, status = loaded("sublime_text.status.bar"), loaded("status.facts").WindowStatus
+        module, status = loaded("sublime_text.status"), loaded("status.facts").WindowStatus
         self.assertEqual(module.status_text(None), "QwenCompanion: off")
         self.assertEqual(module.status_text(status((), 2)), "2 diffs (F8)")
         self.assertEqual(module.status_text(status(("A", "B", "A"), 1)), "A ×2, B · 1 diff (F8)")
@@ -207,7 +207,7 @@ class TestReport(CompanionCase):
         self.assertIn("~", copied)
 
     def test_a_companion_that_does_not_run_is_reported(self) -> Steps:
-        self.set_limit("sublime_text.status.reports", "LIMIT", 50)
+        self.set_limit("sublime_text.status", "LIMIT", 50)
         shown: list[tuple[Any, bool]] = []
         adapter = loaded("sublime_text.package").adapter()
         adapter.messenger.tell("The library “mcp” is missing.", None)
@@ -242,8 +242,8 @@ class TestLiveReport(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        self.set_limit("sublime_text.status.reports", "INTERVAL", 50)
-        self.set_limit("sublime_text.status.reports", "HIDDEN_INTERVAL", 50)
+        self.set_limit("sublime_text.status", "INTERVAL", 50)
+        self.set_limit("sublime_text.status", "HIDDEN_INTERVAL", 50)
 
     def open(self) -> Steps:
         self.window.run_command("qwen_companion_status")
@@ -337,7 +337,7 @@ class TestLiveReport(CompanionCase):
         self.assertIsNone(listener.on_text_command(self.view, "set_motion", enter))
 
     def test_the_commands_of_a_cli_are_copied(self) -> None:
-        module, finding = loaded("sublime_text.status.reports"), loaded("status.findings").Finding
+        module, finding = loaded("sublime_text.status"), loaded("status.findings").Finding
         for kind, text in (("not connected", "/ide"), ("approval", "--permission-mode default")):
             module.remedies(finding(kind, "…", text))[0].apply(self.window)
             self.assertEqual(sublime.get_clipboard(), text)
@@ -398,14 +398,14 @@ class TestSettings(CompanionCase):
         self.window.set_project_data(data)
 
     def test_a_wrong_value_is_reported_once_and_the_default_is_used(self) -> Steps:
-        before = loaded("sublime_text.notices").NOTICES.text()
+        before = loaded("sublime_text.panels").NOTICES.text()
         self.set_setting("diff_layout", "both")
         said = "“diff_layout” must be “auto”, “side_by_side” or “inline”, not “both”; the default is used."
         yield lambda: self.screen.said("QwenCompanion.sublime-settings", said)
         self.set_setting("max_marked_lines", 99)
         yield from self.open_diff(BETTER)
         self.assertTrue(self.original.is_valid())
-        log = loaded("sublime_text.notices").NOTICES.text()
+        log = loaded("sublime_text.panels").NOTICES.text()
         self.assertEqual(log.count(said) - before.count(said), 1)
         self.window.run_command("qwen_companion_copy_report")
         yield {"condition": lambda: said in sublime.get_clipboard(), "timeout": 60_000}
@@ -486,7 +486,7 @@ class TestOneLine(CompanionCase):
     """What fits into the status bar."""
 
     def shown(self, message: str) -> str:
-        loaded("sublime_text.notices").NOTICES.add(message, self.window)
+        loaded("sublime_text.panels").NOTICES.add(message, self.window)
         return self.screen.messages[-1]
 
     def test_a_short_message_is_shown_as_it_is(self) -> None:
@@ -498,14 +498,14 @@ class TestOneLine(CompanionCase):
         self.assertTrue(shown.startswith("QwenCompanion: Free some space. What agents write"), shown)
         self.assertTrue(shown.endswith("… (Show Log)"), shown)
         self.assertLessEqual(len(shown), 80)
-        self.assertIn(message, loaded("sublime_text.notices").NOTICES.text())
+        self.assertIn(message, loaded("sublime_text.panels").NOTICES.text())
 
     def test_no_message_is_longer_than_the_line(self) -> None:
         for message in ("x" * 500, f"{'x' * 200}. {'y' * 200}.", "a. " * 200, "“One” is wrong. “Two” is right. " * 9):
             self.assertLessEqual(len(self.shown(message)), 80)
 
     def test_an_item_leaves_out_its_last_parts_and_says_so(self) -> None:
-        fit = loaded("sublime_text.notices").parts_in_one_line
+        fit = loaded("sublime_text.panels").parts_in_one_line
         self.assertEqual(fit(["a", "", "b"]), "a · b")
         self.assertEqual(fit(["a" * 70, "b" * 20, "c"]), f"{'a' * 70} · …")
         self.assertEqual(len(fit(["a" * 100])), 80)

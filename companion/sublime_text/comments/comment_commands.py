@@ -18,11 +18,11 @@ from ...editor import WindowId
 from ...review.changes import counted
 from ...visible import ShownText
 from .. import package
+from ..actions import Recipient, add_to_prompt, meant, named_in, paste, recipients
 from ..bridge import OffThread
 from ..chat.prompt import excerpt_of_lines, send_prompt
 from ..panels import PanelItem, choose, say, to_clipboard
 from ..places import open_place
-from ..prompts import Recipient, add_to_prompt, meant, named_in, paste, recipients
 from ..terminal.terminals import Terminal
 from ..windows import put_caret
 

@@ -18,8 +18,7 @@ from ...chats.transcript.plain import flat
 from ...review.changes import Action, Target
 from ..buffers import write_all
 from ..keys import KEYS
-from ..notices import LONGEST, NOTICES, named
-from ..panels import PanelItem, choose, say
+from ..panels import LONGEST, NOTICES, PanelItem, choose, named, say
 from ..windows import GroupContents, focus_view, select
 from .diff_marks import ANY_GENERATION, make_edits, rows_in
 from .header import NOT_EXACT, show_reason

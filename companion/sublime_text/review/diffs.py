@@ -15,11 +15,10 @@ from ...chats.transcript.plain import flat
 from ...editor import Visit, WindowId
 from ..bridge import UiBridge, asked, posted
 from ..buffers import text_of
-from ..follow import Following
 from ..keys import KEYS
-from ..notices import NOTICES
 from ..own_views import SIDES, VIEWS
-from ..panels import say
+from ..panels import NOTICES, say
+from ..places import Following
 from ..windows import Focus, FocusBefore, GroupContents, find_window, is_in_panel, is_visible, real_path
 from .answers import LONGEST_NAME, SETTLED, Answers, accepted, follow, keep_edits
 from .diff_marks import make_edits

@@ -28,8 +28,7 @@ from .. import buffers
 from ..bridge import AskLater, OffThread, UiBridge, posted
 from ..buffers import text_of
 from ..minihtml import COLOURS, safe
-from ..notices import NOTICES
-from ..panels import PanelItem, choose, say
+from ..panels import NOTICES, PanelItem, choose, say
 from ..windows import OWN_SAVES, encodings_of, is_code, real_path, views_of_file
 from .side_by_side import Lines
 

@@ -25,13 +25,11 @@ from ...review.document import NOTHING as NO_BODY
 from ...review.document import Body
 from ..bridge import AskLater, OffThread, UiBridge, posted, unsaid
 from ..buffers import text_of
-from ..follow import Following
 from ..keys import KEYS
-from ..notices import LONGEST, NOTICES
 from ..own_views import VIEWS
-from ..panels import say
-from ..places import if_openable, open_line
-from ..status.bar import StatusBar
+from ..panels import LONGEST, NOTICES, say
+from ..places import Following, if_openable, open_line
+from ..status import StatusBar
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel, real_path
 from .decisions import Decision, decide
 from .side_by_side import Lines, SidesByWindow

@@ -21,12 +21,12 @@ from ...editor import WindowId
 from ...settings import PROJECT_KEY
 from ...visible import ShownText, visible_name
 from .. import package
+from ..actions import paste
 from ..bridge import expect
 from ..buffers import edit, smallest_edit, text_of
 from ..package_control import is_installed
 from ..panels import NO_ANSWER, STARTING, PanelItem, choose, say, to_clipboard
 from ..places import Menu, if_there
-from ..prompts import paste
 from ..window_tools import SCRIPT
 from ..windows import is_code
 from . import terminals
