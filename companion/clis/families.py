@@ -1,8 +1,9 @@
 """The CLI families that look for an editor: what a family is made of, and a `CliFamily` for each.
 
-No other module names one: everything else iterates over `FAMILIES`. Facts: docs/protocols/qwen-ide.md, gemini-ide.md,
-claude-ide.md and copilot-ide.md beside it. Nobody has specified how Claude Code, Copilot CLI and OpenCode find an
-editor, so those are unofficial. OpenCode reads the lock files of Claude Code.
+No other module names one: everything else iterates over `FAMILIES`. Facts: docs/protocols/qwen-ide.md,
+docs/protocols/gemini-ide.md, docs/protocols/claude-ide.md and docs/protocols/copilot-ide.md. Nobody has specified how
+Claude Code, Copilot CLI and OpenCode find an editor, so those are unofficial. OpenCode reads the lock files of Claude
+Code.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 PLACES = ("companion", "headless", "plugin.py", "tests", "benchmarks", "scripts")
 PAGE = re.compile(r"(?<![\w:/.*-])([\w][\w./-]*\.md)(?:#([\w-]+))?")
 NUMBER = re.compile(r"(?<!\w)[Ii]ssues? #?\d+")
-TRACKED = re.compile(r"[\w-]+/[\w.-]+#\d+(?:(?:, | and |, and )#\d+)*")
+TRACKED = re.compile(r"[\w-]+/[\w.-]+#\d+(?:(?:,| and|, and)\s#\d+)*")
 BARE = re.compile(r"(?<!\bI)#\d+\b")
 """`I#n` is an issue of the editor's tracker in headless/, which says so."""
 REQUIREMENT = re.compile(r"\b(?:[A-E]\d|F[1-6])\b")
