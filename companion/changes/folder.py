@@ -295,10 +295,11 @@ class Folder:
         """
         try:
             during = self.round.begin(may_be_large=may_be_large)
-        except GitError as error:  # its store was removed or damaged: nothing of it is needed any more
-            logger.warning("The snapshots of %s are made anew: %s", self.root, error)
-            self.forget()
+        except GitError as error:  # its store may have been removed or damaged: that is found when it is opened
+            logger.warning("The snapshots of %s are opened again: %s", self.root, error)
+            told, self._parts = self._opened.told, None
             self.open()
+            self._opened.told = told
             during = self.round.begin(may_be_large=may_be_large)
         self.scanned_at, self.has_scanned, self.trouble = time.monotonic(), True, ""
         self.refresh()

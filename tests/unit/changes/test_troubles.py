@@ -17,6 +17,7 @@ from companion.changes.folder import Folder, trouble_of
 from companion.changes.places import PlaceError
 from companion.snapshots import copies, git
 from companion.snapshots.git import Git, GitError, GitMissingError, GitStoppedError
+from companion.snapshots.store_index import StoreIndex
 
 from .folders import committed
 from .work import AGENT, LINES, WINDOW, Work
@@ -239,3 +240,26 @@ async def test_a_round_that_the_person_begins_mends_a_store_that_was_removed_or_
     await work.until(lambda: not folder.trouble)
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: work.rows)
+
+
+async def test_what_waits_is_still_there_after_a_round_that_could_not_begin(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    """Whatever git says of the folder: only a damaged store is removed."""
+    await work.begun()
+    folder = work.known.folders[str(work.path)]
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+
+    def failing(_: StoreIndex) -> None:
+        raise GitError("fatal: Stale file handle")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StoreIndex, "survey", failing)
+        work.rounds.begin(WINDOW)
+        await work.until(lambda: "Stale file handle" in folder.trouble)
+    await work.until(lambda: not folder.trouble)
+    assert "a.py" in work.rows
+    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    await work.until(lambda: not work.rows)
+    assert (work.path / "a.py").read_text() == LINES
