@@ -185,6 +185,7 @@ def take_over(round_: Round, moved: Moved) -> None:
     state.going = {path: each for path, each in state.going.items() if not is_below(path)} | paths.keys(moved.going)
     state.unsent_notes |= _untold(moved.unsent_notes, paths)
     round_.recent.replace(is_below, paths.keys(moved.recent))
+    round_.recent.write()
     round_.saved_at |= paths.keys(moved.saved_at)
     state.empty = sorted({*state.empty, *paths.names(moved.empty)})
     _add_history(round_, moved, paths, checkpoints)

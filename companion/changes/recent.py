@@ -1,14 +1,26 @@
-"""What the scans of the last minute have found, file by file: the word of a save may come after a scan has seen it."""
+"""What the scans of the last minute have found, file by file: the word of a save may come after a scan has seen it.
+
+That of the last two scans is in the store, too, as the word may come after the end of the editor.
+"""
 
 from __future__ import annotations
 
+import json
+import logging
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from ..platforms.files import write_private
 from ..snapshots.entries import Entry
-from .state import KnownLines
+from .state import KnownLines, made, plain
 
+logger = logging.getLogger(__name__)
+
+_FILE = "recent.json"
+_SCANS = 2
+"""Scans after which the word of a save has come."""
 CLOCK = 20_000_000
 """Nanoseconds by which the time of a file may be too early: the system takes it from a clock that ticks."""
 KEPT = 60.0
@@ -37,10 +49,32 @@ class Sighting:
 
 
 class RecentScans:
-    """The sightings of the last minute, by path, the oldest first."""
+    """The sightings of the last minute, by path, the oldest first. `store` is the folder that has them."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: str) -> None:
+        self._path = os.path.join(store, _FILE)
         self._found: dict[str, list[Sighting]] = {}
+
+    def open(self) -> None:
+        """Go on with those that another run of the editor has left: what was told there is noted soon."""
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                found: dict[str, list[Sighting]] = made(dict[str, list[Sighting]], json.load(file))
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, TypeError) as error:
+            logger.warning("What the last scans have found can't be read: %s", error)
+            return
+        last = max((each.at for files in found.values() for each in files), default=0.0)
+        since = time.monotonic() - last
+        self._found = {path: [replace(each, at=each.at + since) for each in files] for path, files in found.items()}
+
+    def write(self) -> None:
+        """Have those of the last scans in the store, before what these have found is noted there. Raises OSError."""
+        last = sorted({each.at for found in self._found.values() for each in found})[-_SCANS:]
+        kept = {path: [each for each in found if each.at in last] for path, found in self._found.items()}
+        known = {path: found for path, found in kept.items() if found}
+        write_private(self._path, json.dumps(known, default=plain).encode())
 
     def add(self, path: str, sighting: Sighting) -> None:
         """A scan has found a file to be changed."""

@@ -102,7 +102,7 @@ class Round:
         self.state = RoundState(store.root)
         self._excludes = excludes
         self._rows = Rows(store.objects)
-        self.recent = RecentScans()
+        self.recent = RecentScans(store.path)
         self.dropped = 0
         """How many of the oldest checkpoints were dropped because the store had too much in it."""
         self._bounded = (("", 0), 0)
@@ -143,6 +143,7 @@ class Round:
             found.base = found.now = last
         self.store.resume(found.base, found.modes)
         self.state = found
+        self.recent.open()
         return True
 
     @property
@@ -166,6 +167,7 @@ class Round:
         now, head = began.snapshot, project.head(self.in_repository()[0])
         self._found.clear()  # it belongs to the round before, and so does this
         self.recent.replace(lambda _: True, {})
+        self.recent.write()
         self.state = RoundState(self.root, time.time(), now, now, began.rules, began.nested, began.empty, head)
         self.state.working, self.scanned_at = list(self.at_work), began_at
         self._is_begun = True
@@ -244,24 +246,25 @@ class Round:
                 scanned.written.get(each.path) or self.store.written_at(each.path),
             )
             known = self.state.of(each.path)
-            before_it = each.before, in_base.get(each.path), known.lines, known.agents
             who = (agent,) if agent else self._writers(came, each.path, max(scanned_at, at))
-            self.recent.add(each.path, Sighting(*before_it, at, who, agent, scanned.at))
-            source = None if each.path in renamed else sources.get(each.path, each.before)
-            self.written(each.path, source, each.after, who, at, is_named=bool(agent))
+            self.recent.add(
+                each.path,
+                Sighting(each.before, in_base.get(each.path), known.lines, known.agents, at, who, agent, scanned.at),
+            )
+            sides = None if each.path in renamed else sources.get(each.path, each.before), each.after
+            self.written(each.path, *sides, who, at, is_named=bool(agent))
             if each.after == in_base.get(each.path) and not self.state.of(each.path).origin:
                 self.state.know(each.path, agents=())  # nothing of it waits
         self.part_renamed()
         self._forget_modes(each.path for each in found if each.after is None)
         self.state.working = working
+        self.recent.write()
         self.save()
         moved_by, by_git = self._moved(
             head, [path for path in changed if os.path.normcase(path) not in self.named], scanned_at
         )
-        state = self.state
-        seen = Seen(
-            tuple(changed), moved_by, tuple(by_git), before, state.now, base, at_scan, state.began, known_before
-        )
+        more = self.state.now, base, at_scan, self.state.began, known_before
+        seen = Seen(tuple(changed), moved_by, tuple(by_git), before, *more)
         self._held.add(seen)
         if changed or by_person:
             self._found.append(seen)

@@ -108,7 +108,7 @@ def test_a_save_that_no_look_has_seen_is_not_undone_with_what_an_agent_has_writt
     write_at(folder, "a.py", theirs, began + 30 * SECOND)
     folder.round.named = named
     folder.saved("a.py", began, began, loaded=LINES)
-    assert any(line in folder.undoing.protected() for line in ("a.py", "a.py, line 20: “mine”"))
+    assert any(line in folder.protected() for line in ("a.py", "a.py, line 20: “mine”"))
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == theirs
 
@@ -313,3 +313,17 @@ def test_what_was_reviewed_with_a_new_round_does_not_wait_again_when_the_word_of
     folder.round.begin()
     folder.note("a.py", SavedText(loaded, saved, since=since, until=time.time_ns()))
     assert folder.listed() == {}
+
+
+def test_a_save_that_a_look_has_seen_before_the_editor_ended_is_the_persons(folder: Folder):
+    """Also if nobody has told its text, as of a long one."""
+    since = time.time_ns()
+    folder.write("a.py", LINES.replace("line 3\n", "mine\n"))
+    until = time.time_ns()
+    folder.scan()
+    folder.write("b.py", "agent\n")
+    folder.scan()
+    assert set(folder.listed()) == {"a.py", "b.py"}
+    folder.reopen()
+    folder.saved("a.py", since, until)
+    assert set(folder.listed()) == {"b.py"}

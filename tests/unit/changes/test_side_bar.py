@@ -211,3 +211,11 @@ async def test_a_name_that_the_person_has_typed_is_theirs_though_nobody_looks_un
     (work.path / "a.py").rename(work.path / "b.py")
     await work.until(lambda: not folder.round.renaming)
     assert folder.round.waiting() == []
+
+
+def test_what_the_person_has_deleted_just_before_the_editor_ended_is_not_listed(folder: Folder):
+    shutil.rmtree(folder.path / "sub")
+    folder.scan()
+    folder.reopen()
+    folder.saves.handled("sub", is_renamed=False)
+    assert folder.listed() == {}
