@@ -122,7 +122,7 @@ class Decisions:
 
         async def undo(folder: Folder, choose: Choice, left: Sequence[str]) -> None:
             wanted = await folder.call(folder.chosen, choose) if self._roots.is_in_turn(folder) else ()
-            if await self._puts_off(window, folder, dict.fromkeys(wanted, ())):
+            if await self._puts_off(window, folder, dict.fromkeys([each.path for each in wanted], ())):
                 self._say_left(window, "Not undone", left, "")
             else:
                 await self._undo_files(window, folder, choose, undone, left)
@@ -287,11 +287,10 @@ class Decisions:
     async def _undo_files(
         self, window: WindowId, folder: Folder, choose: Choice, undone: list[int], left: Sequence[str] = ()
     ) -> None:
-        await folder.call(folder.scan)
-        paths = [row.path for row in folder.rows]
-        outcome = await folder.undo_files(window, choose)
+        found = await folder.call(folder.chosen_now, choose)
+        outcome = await folder.undo_files(window, found)
         self._say_left(window, "Not undone", [*left, *outcome.left], outcome.unseen)
-        undone.append(len({*paths} & {*outcome.written}))  # a renamed one is one file
+        undone.append(len({each.path for each in found} & {*outcome.written}))  # a renamed one is one file
 
     def _offer_take_back(self, window: WindowId, undone: Iterable[int]) -> None:
         if count := sum(undone):

@@ -462,16 +462,18 @@ class Folder:
         def plan(*, is_all: bool) -> _Plan:
             return Intent("undo", self.undo.plan_change(path, key, lines, is_all=is_all), path, key, lines), []
 
-        return await self._ask_and_write(window, plan, lambda: self.undo.protected(path, key, lines))
+        return await self._ask_and_write(
+            window, plan, lambda: self.undo.protected([self.round.wanted(path)], key, lines)
+        )
 
-    async def undo_files(self, window: WindowId, choose: Choice) -> WriteOutcome:
-        """Undo the chosen ones of the files that wait."""
+    async def undo_files(self, window: WindowId, found: Sequence[Difference]) -> WriteOutcome:
+        """Undo some of the files that wait."""
 
         def plan(*, is_all: bool) -> _Plan:
-            writes, refused = self.undo.plan(choose, is_all=is_all)
+            writes, refused = self.undo.plan(found, is_all=is_all)
             return Intent("undo", writes), refused
 
-        return await self._ask_and_write(window, plan, lambda: self.undo.protected(choose=choose))
+        return await self._ask_and_write(window, plan, lambda: self.undo.protected(found))
 
     def as_listed(self, rows: Mapping[str, ChangeRow], sees: Callable[[str], bool], left: list[str]) -> Choice:
         """Chooses the files that a window sees and that still are as it has listed them: these rows, by full path.
@@ -504,27 +506,42 @@ class Folder:
 
         `plan` gives what is to be written, with those or without, and a sentence for each file that is left alone.
         """
-        found = await self.call(protected)
-        is_all = False
-        if found:
+
+        def begin(*, is_all: bool = False) -> _Plan:
+            intent, left = plan(is_all=is_all)
+            self._opened.journal.begin(intent)
+            return intent, left
+
+        def begin_unless_protected() -> tuple[Sequence[str], _Plan | None]:
+            found = protected()
+            return found, None if found else begin()
+
+        found, begun = await self.call(begin_unless_protected)
+        if begun is None:
             more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
             question = f"You have edited this yourself, or may have: {'; '.join(found[:NAMED])}{more}. Keep it?"
-            is_all = not await self.confirm(window, question, "Keep Mine", "Undo Those Too")
-        intent, left = await self.call(plan, is_all=is_all)
+            keeps_mine = await self.confirm(window, question, "Keep Mine", "Undo Those Too")
+            begun = await self.call(begin, is_all=not keeps_mine)
+        intent, left = begun
         outcome = await self._carry_out(intent)
         return replace(outcome, left=[*left, *outcome.left])
 
     async def write_as_person(self, write: Write) -> WriteOutcome:
         """Write a file as the person would: it is nobody else's change then, and can be taken back."""
-        return await self._carry_out(Intent("person", [write]))
+        return await self._begin_and_carry_out(Intent("person", [write]))
 
     def keep(self, choose: Choice) -> None:
         """Keep the chosen ones of the files that wait, on the worker thread."""
         self.round.keep([path for each in choose(self.round.waiting()) for path in each.paths])
 
-    def chosen(self, choose: Choice) -> list[str]:
-        """The paths of the chosen ones of the files that wait, on the worker thread."""
-        return [each.path for each in choose(self.round.waiting())]
+    def chosen(self, choose: Choice) -> Sequence[Difference]:
+        """The chosen ones of the files that wait, on the worker thread."""
+        return choose(self.round.waiting())
+
+    def chosen_now(self, choose: Choice) -> Sequence[Difference]:
+        """The same after a scan."""
+        self.scan()
+        return self.chosen(choose)
 
     def decided(self, window: WindowId, sees: Callable[[str], bool]) -> list[Operation]:
         """What was decided in a window, or before a restart, in what it sees: the last decision comes first."""
@@ -555,7 +572,7 @@ class Folder:
                 question = f"You have edited what you accepted in {', '.join(operation.disk)}. Take it back?"
                 if not await self.confirm(window, question, "Take Back"):
                     return WriteOutcome([], left)
-            outcome = await self._carry_out(Intent("back", writes, operation=operation.at))
+            outcome = await self._begin_and_carry_out(Intent("back", writes, operation=operation.at))
             written += outcome.written
             left += outcome.left
             unseen = unseen or outcome.unseen
@@ -598,10 +615,13 @@ class Folder:
         said = f"{_WHAT[intent.kind]} {files} was interrupted when the editor ended. It is finished now"
         return f"{said}, but: {'; '.join(left[:3])}." if left else f"{said}."
 
+    async def _begin_and_carry_out(self, intent: Intent) -> WriteOutcome:
+        """Write what is intended, with it in the journal."""
+        await self.call(self._opened.journal.begin, intent)
+        return await self._carry_out(intent)
+
     async def _carry_out(self, intent: Intent, before: Sequence[Write] = ()) -> WriteOutcome:
-        """Write what is intended. `before` was written by an editor that has ended."""
-        if not before:
-            await self.call(self._opened.journal.begin, intent)
+        """Write what is intended and in the journal. `before` was written by an editor that has ended."""
         done, left = await self._write(intent.writes)
         done = [*before, *done]
         if not done and not intent.base and (intent.writes or intent.kind != "back"):  # a keep is taken back unwritten

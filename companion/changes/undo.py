@@ -138,11 +138,10 @@ class RoundUndo:
             return [Write(path, found.before.mode, content, found.after, full_mode, base=known)]
         return [Write(path, found.after.mode, content, found.after, base=known, ops=undone.ops)]
 
-    def plan(self, choose: Choice = list, *, is_all: bool = False) -> tuple[list[Write], list[str]]:
-        """What to write to undo the chosen ones of the files that wait, and a sentence on each that can't be undone."""
+    def plan(self, found: Sequence[Difference], *, is_all: bool = False) -> tuple[list[Write], list[str]]:
+        """What to write to undo some of the files that wait, and a sentence on each that can't be undone."""
         writes: list[Write] = []
         refused: list[str] = []
-        found = choose(self._round.waiting())
         base = {each.renamed_from or each.path: each.before for each in found}
         undone = {path for each in found for path in each.paths}
         with self.reading(base.items(), base):
@@ -164,14 +163,15 @@ class RoundUndo:
         if old and old not in undone and self._round.find(old):
             raise WriteRefusedError(f"{found.path} was {old} before: undo {old} first")
 
-    def protected(self, path: str = "", key: str = "", lines: Lines = None, choose: Choice = list) -> list[str]:
-        """What is the person's, too, or may be, in what an undo would take away: a line for each, with its file."""
+    def protected(self, waiting: Iterable[Difference], key: str = "", lines: Lines = None) -> list[str]:
+        """What is the person's, too, or may be, in what an undo would take away: a line for each, with its file.
+
+        The undo is of files that wait, or of one change of the one file, or of some lines of that.
+        """
         told: list[str] = []
-        for found in choose(self._round.waiting()):
+        for found in waiting:
             known = known_lines(found, self._state)
             is_created = self._state.of(found.path).is_created and found.before is not None and not key
-            if path not in ("", *found.paths):
-                continue
             if not (is_created or is_of_both(known.ops)):
                 continue
             weave = self._round.weave_of(found)

@@ -89,10 +89,15 @@ class Folder:
 
     def plan(self, path: str, *, is_all: bool = False) -> list[Write]:
         """What to write to undo a file."""
-        writes, refused = self.undoing.plan(lambda found: [each for each in found if path in each.paths], is_all=is_all)
+        found = [each for each in self.round.waiting() if path in each.paths]
+        writes, refused = self.undoing.plan(found, is_all=is_all)
         if refused:
             raise WriteRefusedError(refused[0])
         return writes
+
+    def protected(self, path: str = "") -> list[str]:
+        """What is the person's, too, in what an undo of a file, or of all, would take away."""
+        return self.undoing.protected(each for each in self.round.waiting() if path in ("", *each.paths))
 
     def keep(self, path: str) -> None:
         """Keep a file."""
@@ -104,7 +109,7 @@ class Folder:
 
     def undo_all(self) -> list[str]:
         """Undo everything. Returns what could not be undone."""
-        writes, refused = self.undoing.plan()
+        writes, refused = self.undoing.plan(self.round.waiting())
         done: list[Write] = []
         for write in writes:
             try:

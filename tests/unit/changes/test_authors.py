@@ -242,7 +242,7 @@ class Authors(RuleBasedStateMachine):
         if any(each.is_created for each in self.folder.round.state.known.values()):
             return
         alone = {line.strip() for line in self.disk if line.strip().startswith("p")}
-        writes, refused = self.folder.undoing.plan(is_all=True)
+        writes, refused = self.folder.undoing.plan(self.folder.round.waiting(), is_all=True)
         assert refused + self.folder.apply(writes) == []
         self.reread()
         left = {line.strip() for line in self.disk}

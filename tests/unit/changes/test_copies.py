@@ -238,7 +238,7 @@ def test_a_damaged_copy_is_not_written(folder: Folder):
     folder.write("a.txt", "agent\n")
     folder.scan()
     journal = Journal(folder.round, folder.undoing)
-    journal.begin(Intent("undo", folder.undoing.plan()[0]))
+    journal.begin(Intent("undo", folder.undoing.plan(folder.round.waiting())[0]))
     # The editor is killed here: one damaged copy keeps nothing else from being finished.
     pending = journal.pending()
     assert pending

@@ -226,7 +226,7 @@ class Interleavings(RuleBasedStateMachine):
     def the_editor_is_killed_in_an_undo(self, writes: int) -> None:
         """Some files are written and nobody has noted it: the rest waits as before."""
         self.folder.scan()
-        planned, refused = self.folder.undoing.plan()
+        planned, refused = self.folder.undoing.plan(self.folder.round.waiting())
         assert refused == []
         for write in planned[:writes]:
             self.folder.undoing.write(write)

@@ -236,7 +236,7 @@ def decide(folder: Driven, what: str, number: int) -> None:
     """Undo everything or go back to the checkpoint, with the journal."""
     journal = Journal(folder.round, folder.undoing)
     if what == "undo":
-        intent = Intent("undo", folder.undoing.plan()[0])
+        intent = Intent("undo", folder.undoing.plan(folder.round.waiting())[0])
     else:
         writes, entries, _ = folder.checkpoints.plan(number)
         intent = Intent("restore", writes, point=number, base=entries)
@@ -337,7 +337,7 @@ def test_a_rename_is_undone_whole_or_not_at_all(tmp_path: Path, blocked: str, mo
     (folder.path / "old" / "a.txt").rename(folder.path / "new" / "b.txt")
     folder.write("other.txt", "agent\n")
     folder.scan()
-    writes, _ = folder.undoing.plan()
+    writes, _ = folder.undoing.plan(folder.round.waiting())
     if blocked == "old place":
         (folder.path / "old").write_text("a file in its place\n") if not (folder.path / "old").exists() else None
         (folder.path / "old" / "a.txt").mkdir()
@@ -365,7 +365,7 @@ def test_a_rename_whose_undo_was_interrupted_is_undone_whole_or_not_at_all(tmp_p
     (folder.path / "a.txt").rename(folder.path / "b.txt")
     folder.write("other.txt", "agent\n")
     folder.scan()
-    intent = Intent("undo", folder.undoing.plan()[0])
+    intent = Intent("undo", folder.undoing.plan(folder.round.waiting())[0])
     (folder.path / "a.txt").write_text("mine\n")
     done, rest, left = Journal(folder.round, folder.undoing).sorted_out(intent)
     assert (done, [write.path for write in rest], left) == ([], ["other.txt"], ["a.txt has changed since"])
@@ -440,7 +440,7 @@ def test_writing_stops_when_the_folder_is_let_go_and_the_rest_stays_noted(tmp_pa
     for number in range(5):
         folder.write(f"{number}.txt", "agent\n")
     folder.scan()
-    writes, _ = folder.undoing.plan()
+    writes, _ = folder.undoing.plan(folder.round.waiting())
     journal, asked = Journal(folder.round, folder.undoing), iter([False, False, True])
     journal.begin(Intent("undo", writes))
     with pytest.raises(StoppedError):

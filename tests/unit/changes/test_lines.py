@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Folder:
 @pytest.mark.parametrize("mine", ["agent\nmine\n", "mine\nagent\n"])
 def test_a_line_beside_an_agents_line_is_the_persons(folder: Folder, mine: str):
     folder.edit("a.py", AGENTS, AGENTS.replace("agent\n", mine))
-    assert folder.undoing.protected() == []
+    assert folder.protected() == []
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == LINES.replace("line 3\n", mine.replace("agent", "line 3"))
     assert folder.listed() == {}
@@ -59,14 +59,14 @@ def test_a_line_that_both_have_changed_makes_no_other_edit_the_agents(folder: Fo
     folder.edit("a.py", AGENTS, mine)
     (row,) = folder.round.rows()
     assert (row.inserted, row.deleted, row.note) == (1, 1, "with your edit")
-    assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
+    assert folder.protected() == ["a.py, line 3: “agent and me”"]
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == LINES.replace("line 3\n", "line 3\nagent and me\n").replace(
         "line 25\n", "far\n"
     )
     folder.redo()
-    assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
-    writes, _ = folder.undoing.plan(is_all=True)
+    assert folder.protected() == ["a.py, line 3: “agent and me”"]
+    writes, _ = folder.undoing.plan(folder.round.waiting(), is_all=True)
     assert folder.apply(writes) == []
     assert folder.read("a.py").decode() == LINES.replace("line 25\n", "far\n")
 
@@ -74,7 +74,7 @@ def test_a_line_that_both_have_changed_makes_no_other_edit_the_agents(folder: Fo
 @pytest.mark.parametrize("formatted", ["    agent\n", "agent  \n", "agent\r\n"])
 def test_an_agents_line_is_its_own_in_another_form(folder: Folder, formatted: str):
     folder.edit("a.py", AGENTS, AGENTS.replace("agent\n", formatted))
-    assert folder.undoing.protected() == []
+    assert folder.protected() == []
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == LINES
 
@@ -85,7 +85,7 @@ def test_a_created_file_with_lines_of_the_person_is_not_deleted(folder: Folder):
     folder.edit("new.py", "agent\nagain\n", "agent\nmine\nagain\n")
     rows = {row.path: (row.kind, row.note) for row in folder.round.rows()}
     assert rows["new.py"] == ("created", "with your edit")
-    assert folder.undoing.protected("new.py") == ["new.py, line 2: “mine”"]
+    assert folder.protected("new.py") == ["new.py, line 2: “mine”"]
     assert folder.undo("new.py") == []
     assert folder.read("new.py") == b"mine\n"
     folder.redo()
@@ -93,7 +93,7 @@ def test_a_created_file_with_lines_of_the_person_is_not_deleted(folder: Folder):
     assert not (folder.path / "new.py").exists()
     assert set(folder.listed()) == {"a.py"}
     folder.redo()
-    assert folder.undoing.protected("new.py") == ["new.py, line 2: “mine”"]
+    assert folder.protected("new.py") == ["new.py, line 2: “mine”"]
 
 
 def test_a_created_file_that_the_person_has_rewritten_is_not_deleted(folder: Folder):
@@ -161,12 +161,12 @@ def test_what_the_person_has_saved_stays_in_a_file_that_an_agent_had_made_no_tex
     folder.reopen()
     (row,) = folder.round.rows()
     assert (row.kind, row.note) == ("modified", "with your edit")
-    assert folder.undoing.protected("a.py")[-1] == "a.py, line 4: “mine”"
+    assert folder.protected("a.py")[-1] == "a.py, line 4: “mine”"
     assert folder.undo("a.py") == []
     assert folder.read("a.py").decode() == mine
     assert folder.listed() == {}
     folder.redo()
-    assert folder.undoing.protected("a.py")[-1] == "a.py, line 4: “mine”"
+    assert folder.protected("a.py")[-1] == "a.py, line 4: “mine”"
     assert folder.apply(folder.plan("a.py", is_all=True)) == []
     assert folder.read("a.py").decode() == LINES
 
@@ -199,7 +199,7 @@ def test_an_edit_of_a_file_that_can_not_be_compared_is_known_after_it_was_rename
     (folder.path / "a.txt").rename(folder.path / "b.txt")
     folder.write("a.txt", "another\n")
     folder.scan()
-    assert "b.txt, line 3: “agent and me”" in folder.undoing.protected("b.txt")
+    assert "b.txt, line 3: “agent and me”" in folder.protected("b.txt")
     assert folder.undo_all() == []
     assert b"agent and me\n" in folder.read("b.txt")
 
@@ -209,7 +209,7 @@ def test_a_line_of_the_person_stays_if_what_is_known_of_the_lines_does_not_fit(f
     known = folder.round.state.of("a.py").lines
     assert known
     folder.round.state.know("a.py", lines=known._replace(ops="-1~1"))
-    assert folder.undoing.protected("a.py")[-1] == "a.py, line 3: “agent and me”"
+    assert folder.protected("a.py")[-1] == "a.py, line 3: “agent and me”"
     assert folder.undo_all() == []
     assert "agent and me\n" in folder.read("a.py").decode()
 
@@ -260,7 +260,7 @@ def test_a_damaged_entry_loses_no_round(folder: Folder):
     damaged = '"x": [[], 3, false, "", false], "y": [[], [], false, "", false], '
     state.write_text(text.replace('"known": {', f'"known": {{{damaged}'))
     folder.reopen()
-    assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
+    assert folder.protected() == ["a.py, line 3: “agent and me”"]
 
 
 async def of_both(work: Work) -> Path:
@@ -347,7 +347,7 @@ def test_a_restore_keeps_a_line_that_both_have_changed_since_and_names_it(folder
     restore(folder, number)
     assert folder.read("a.py").decode() == AGENTS.replace("line 9\n", "line 9\nlater and me\n")
     folder.redo()
-    assert folder.undoing.protected() == ["a.py, line 9: “later and me”"]
+    assert folder.protected() == ["a.py, line 9: “later and me”"]
     restore(folder, number, is_all=True)
     assert folder.read("a.py").decode() == AGENTS
     assert folder.undo_all() == []
@@ -368,7 +368,7 @@ def test_marks_from_before_a_checkpoint_are_there_after_a_restore(folder: Folder
     restore(folder, number)
     assert folder.read("a.py").decode() == mine.replace("line 20\n", "far\n")
     folder.reopen()
-    assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
+    assert folder.protected() == ["a.py, line 3: “agent and me”"]
     assert folder.undo_all() == []
     left = LINES.replace("line 3\n", "line 3\nagent and me\n").replace("line 20\n", "far\n")
     assert folder.read("a.py").decode() == left
@@ -595,7 +595,7 @@ def test_a_line_of_both_in_a_renamed_file_stays_if_another_one_is_at_its_old_pat
     folder.scan()
     folder.reopen()
     assert folder.listed() == {"a.py": "modified", "b.py": "created"}
-    assert folder.undoing.protected() == ["b.py, line 3: “agent, mine”"]
+    assert folder.protected() == ["b.py, line 3: “agent, mine”"]
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == LINES
     assert folder.read("b.py") == b"agent, mine\n"

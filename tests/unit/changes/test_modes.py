@@ -187,7 +187,7 @@ def test_permissions_that_are_right_are_not_set_again(folder: Folder, monkeypatc
     folder.write("a.py", AGENTS)
     (folder.path / "b.py").unlink()
     folder.scan()
-    writes, _ = folder.undoing.plan()
+    writes, _ = folder.undoing.plan(folder.round.waiting())
     folder.write("a.py", LINES)  # as the editor saves it
     with monkeypatch.context() as patched:
         patched.setattr(os, "chmod", refused)
@@ -206,7 +206,7 @@ def test_permissions_that_can_not_be_set_are_told_and_the_text_can_come_back(
     """The editor has saved the file by then."""
     replaced(folder, "secret", 0o644)
     folder.scan()
-    writes, _ = folder.undoing.plan()
+    writes, _ = folder.undoing.plan(folder.round.waiting())
     folder.write("secret", LINES)
     with monkeypatch.context() as patched:
         patched.setattr(os, "chmod", refused)

@@ -152,7 +152,7 @@ def test_a_renamed_file_is_not_undone_alone_while_an_agents_other_one_is_at_its_
     why = r"b\.py was a\.py before: undo a\.py first"
     with pytest.raises(WriteRefusedError, match=why):
         moved.undo("b.py")
-    writes, refused = moved.undoing.plan(lambda found: [each for each in found if each.path == "b.py"])
+    writes, refused = moved.undoing.plan([each for each in moved.round.waiting() if each.path == "b.py"])
     assert (writes, len(refused)) == ([], 1)
     assert (moved.read("a.py"), moved.read("b.py")) == (b"other\n", AGENTS.encode())
     assert moved.undo("a.py") == []
@@ -167,7 +167,7 @@ def test_a_file_of_the_person_at_the_old_path_of_a_renamed_one_stays_and_so_does
     moved.save("a.py", "mine\n")
     moved.reopen()
     assert moved.listed() == {"b.py": "modified"}
-    assert moved.undoing.protected() == ["b.py, line 3: “agent, mine”"]
+    assert moved.protected() == ["b.py, line 3: “agent, mine”"]
     assert moved.undo_all() == []
     assert moved.listed() == {}
     assert moved.read("a.py") == b"mine\n"
@@ -311,7 +311,7 @@ def test_a_renamed_file_is_renamed_again_once_the_other_one_has_left_its_old_pat
     moved.scan()
     moved.reopen()
     assert moved.listed() == {"b.py": "renamed"}
-    assert "“agent, mine”" in [said.split(": ")[1] for said in moved.undoing.protected()]
+    assert "“agent, mine”" in [said.split(": ")[1] for said in moved.protected()]
     assert moved.undo_all() == []
     assert tree(moved.path).keys() == {"a.py"}
     assert moved.read("a.py").decode() == theirs.replace("agent, mine\n", "line 3\nagent, mine\n")
@@ -538,7 +538,7 @@ def test_files_whose_names_an_agent_has_swapped_keep_the_lines_of_the_person(tmp
     folder.scan()
     folder.reopen()
     assert folder.listed() == {"a.py": "modified", "b.py": "modified"}
-    assert "b.py, line 31: “mine”" in folder.undoing.protected()
+    assert "b.py, line 31: “mine”" in folder.protected()
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == LINES
     assert folder.read("b.py").decode() == f"{OTHERS}mine\n"
@@ -614,7 +614,7 @@ def test_a_file_that_an_agent_moves_to_where_another_one_was_keeps_the_line_of_b
     moved.edit("new.py", "agent\n", "agent, mine\n")
     (moved.path / "new.py").rename(moved.path / "a.py")
     moved.scan()
-    assert moved.undoing.protected() == ["a.py, line 1: “agent, mine”"]
+    assert moved.protected() == ["a.py, line 1: “agent, mine”"]
     assert moved.undo_all() == []
     assert "agent, mine\n" in moved.read("a.py").decode()
 
@@ -892,7 +892,7 @@ def test_a_line_of_doubt_in_a_renamed_file_is_not_taken_away_by_a_restore(tmp_pa
     restore(folder, number)
     assert {"mine", "whose?"} < {*folder.read(path).decode().split("\n")}
     folder.redo()
-    assert "c.py, line 20: “whose?”" in folder.undoing.protected()
+    assert "c.py, line 20: “whose?”" in folder.protected()
     restore(folder, number, is_all=True)
     assert folder.read(path).decode() == MINE
 

@@ -305,13 +305,13 @@ def test_what_is_written_just_after_a_save_is_nobodys_for_sure_and_stays(folder:
     folder.scan()
     (row,) = folder.round.rows()
     assert row.agents == (f"you or {AGENT}",)
-    assert folder.undoing.protected() == ["a.py, line 20: “line 20”", "a.py, line 20: “whose?”"]
+    assert folder.protected() == ["a.py, line 20: “line 20”", "a.py, line 20: “whose?”"]
     folder.reopen()
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == mine.replace("line 20\n", "whose?\n")
     assert folder.listed() == {}
     folder.redo()
-    writes, _ = folder.undoing.plan(is_all=True)
+    writes, _ = folder.undoing.plan(folder.round.waiting(), is_all=True)
     assert folder.apply(writes) == []
     assert folder.read("a.py").decode() == mine
 

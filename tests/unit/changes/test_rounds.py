@@ -463,7 +463,7 @@ async def test_to_forget_snapshots_frees_all_of_them_and_the_journal(work: Work)
     folder = work.known.folders[str(work.path)]
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: "a.py" in work.rows)
-    await folder.call(folder._opened.journal.begin, Intent("undo", folder.undo.plan()[0]))
+    await folder.call(folder._opened.journal.begin, Intent("undo", folder.undo.plan(folder.round.waiting())[0]))
     other = Path(places.hold("/other", str(work.stores)).path)
     (other / "objects").mkdir(parents=True)
     (other / places.ROUND).write_text("{}")

@@ -80,7 +80,7 @@ def test_a_line_with_the_persons_edit_stays_theirs_if_an_agent_writes_between_a_
     folder.round.keep_change("a.py", folder.keys("a.py")[1])
     write(folder, "line 28\n", "agent again\n")
     assert take_back(folder) == []
-    assert folder.undoing.protected() == BOTH
+    assert folder.protected() == BOTH
     assert len(folder.keys("a.py")) == 3
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == LINES.replace("line 3\n", "line 3\nagent three, and my words\n")
@@ -91,7 +91,7 @@ def test_a_kept_line_with_the_persons_edit_is_theirs_again(folder: Folder):
     folder.round.keep_change("a.py", folder.keys("a.py")[0])
     write(folder, "line 28\n", "agent again\n")
     take_back(folder)
-    assert folder.undoing.protected() == BOTH
+    assert folder.protected() == BOTH
 
 
 def test_what_keep_mine_left_stays_in_the_baseline_if_an_earlier_keep_is_taken_back(folder: Folder):
@@ -129,9 +129,9 @@ def test_an_undo_that_is_taken_back_keeps_the_marks_of_lines_whose_keep_was_take
     folder.undo("a.py", folder.keys("a.py")[0])
     assert folder.listed() == {}
     take_back(folder, 1)
-    assert folder.undoing.protected() == BOTH
+    assert folder.protected() == BOTH
     take_back(folder, 2)
-    assert folder.undoing.protected() == BOTH
+    assert folder.protected() == BOTH
     assert len(folder.keys("a.py")) == 2
     assert baseline(folder) == LINES
 
@@ -196,7 +196,7 @@ def test_a_new_file_whose_keep_is_taken_back_is_created_and_has_the_lines_of_the
     folder.round.keep([])
     take_back(folder)
     assert folder.listed() == {"a.py": "created"}
-    assert folder.undoing.protected() == ["a.py, line 4: “mine”"]
+    assert folder.protected() == ["a.py, line 4: “mine”"]
     assert folder.undo_all() == []
     assert folder.read("a.py") == b"mine\n"
 
@@ -271,7 +271,7 @@ def test_a_kill_while_a_keep_is_taken_back_leaves_a_line_of_both_and_what_was_ke
             assert Journal(folder.round, folder.undoing).sorted_out(pending)[1:] == ([], [])
             finish(folder, pending)
         folder.scan()
-        assert folder.undoing.protected() == BOTH
+        assert folder.protected() == BOTH
         assert baseline(folder) == LINES.replace("line 20\n", "more\n")
         if is_over:
             return

@@ -70,7 +70,7 @@ def test_what_the_person_has_saved_since_a_keep_stays_theirs(folder: Folder):
     folder.edit("a.py", AGENTS, mine := AGENTS.replace("line 9\n", "mine\n").replace("agent\n", "agent and me\n"))
     folder.redo()
     folder.scan()
-    assert folder.undoing.protected() == ["a.py, line 3: “agent and me”"]
+    assert folder.protected() == ["a.py, line 3: “agent and me”"]
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == LINES.replace("line 3\n", "line 3\nagent and me\n").replace(
         "line 9\n", "mine\n"
