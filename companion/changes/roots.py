@@ -386,7 +386,11 @@ class Roots:
         return [(told, relative(real, folder.root)) for told, real in known if self.place_of(real) is folder]
 
     async def _keep_told(self) -> None:
-        """Have what can't be noted soon in the stores: a kill gives nobody the time for that."""
+        """Have what can't be noted soon in the stores: a kill gives nobody the time for that.
+
+        None waits for the one of another folder, whose disk may hang.
+        """
+        keeping: dict[str, asyncio.Task[object] | None] = {}
         while any(
             each.told and not (each.told.is_noted or each.told.is_kept)
             for events in self._told.values()
@@ -394,8 +398,10 @@ class Roots:
         ):
             await asyncio.sleep(SOON)
             for folder in list(self.folders.values()):
-                if words := self._words_in(folder, self._told.values()):
-                    await asyncio.to_thread(folder.keep_told, words, self._excluding())
+                words, before = self._words_in(folder, self._told.values()), keeping.get(folder.root)
+                if words and (before is None or before.done()):
+                    kept = asyncio.to_thread(folder.keep_told, words, self._excluding())
+                    keeping[folder.root] = self.background(kept)
 
     async def _is_started(self, path: str) -> bool:
         """Wait, not for long, if a folder that may have a file is being opened, or its first round begins."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -373,6 +375,31 @@ async def test_saves_that_a_busy_worker_had_not_noted_before_a_kill_are_the_pers
             await asyncio.to_thread(shutil.copytree, work.stores, killed)
     async with Work(killed, work.folders) as later:
         await undo_all_leaves_what_was_saved(later, path)
+
+
+async def test_a_folder_whose_disk_hangs_keeps_no_save_of_another_one_out_of_its_store(
+    work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (other := tmp_path / "a slow one").mkdir()
+    work.folders.append(str(other))
+    answers, real = threading.Event(), Folder.keep_told
+
+    def keep_told(self: Folder, *args: Any) -> None:
+        if self.root == str(other):
+            answers.wait(60)
+        real(self, *args)
+
+    monkeypatch.setattr(Folder, "keep_told", keep_told)
+    async with work:
+        await work.begun()
+        slow, folder = (work.known.folders[root] for root in (str(other), str(work.path)))
+        try:
+            async with slow.lock, folder.lock:
+                save(work, other / "b.py")
+                save(work, work.path / "a.py")
+                assert len(await asyncio.to_thread(told_of, work.stores)) == 1
+        finally:
+            answers.set()
 
 
 async def test_a_save_in_a_nested_repository_just_before_the_editor_ends_is_noted_there(work: Work):
