@@ -9,9 +9,8 @@ from math import inf
 from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError
 from .lines import Weave
-from .notes import named_lines
 from .round import Round, Seen, Since
-from .rows import DOUBTFUL, is_text
+from .rows import DOUBTFUL, is_text, named_lines
 from .saves import ANOTHER
 from .state import Checkpoint, FileState, KnownLines
 from .undo import RoundUndo, Write

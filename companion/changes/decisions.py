@@ -17,7 +17,7 @@ from ..review.reviews import Reviews
 from ..snapshots.entries import Difference
 from ..snapshots.files import WriteRefusedError
 from .folder import Folder, WriteOutcome
-from .hunks import Hunk, followed, place_of
+from .lines import Hunk, followed, place_of
 from .places import relative
 from .roots import Roots
 from .rows import ChangeRow

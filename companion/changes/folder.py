@@ -26,15 +26,14 @@ from ..snapshots.store import DamagedError, Store
 from . import moving, places
 from .change_screen import ChangeScreen, FileChanges, FileTurn
 from .checkpoints import Checkpoints
-from .hunks import Hunks, located
 from .journal import Intent, Journal
+from .lines import Hunks, located
 from .moving import Moved
 from .places import relative
 from .round import Round, Seen
 from .rows import ChangeRow, is_as_listed
-from .saves import Overwritten, Saves
+from .saves import Excluding, KeptWords, Left, Overwritten, Saves, Told
 from .state import Lines, Operation
-from .told import Excluding, KeptWords, Left, Told
 from .undo import Choice, RoundUndo, UnseenError, Write, files_of
 
 logger = logging.getLogger(__name__)

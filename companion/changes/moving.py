@@ -15,9 +15,8 @@ from typing import TypeVar
 from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from .checkpoints import CHECKPOINTS_KEPT
 from .places import is_in, relative
-from .recent import CLOCK, Sighting
 from .round import Round
-from .state import Checkpoint, FileState, Going, Operation, Save, entries_of
+from .state import CLOCK, Checkpoint, FileState, Going, Operation, Save, Sighting, entries_of
 
 T = TypeVar("T")
 

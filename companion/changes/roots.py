@@ -21,7 +21,7 @@ from .folder import Folder, FolderClosedError, Working
 from .places import is_in, is_inside, place_of, relative
 from .round import Seen
 from .rows import ChangeRow
-from .told import Excluding, Left, Told
+from .saves import Excluding, Left, Told
 
 logger = logging.getLogger(__name__)
 

@@ -25,9 +25,7 @@ from ..snapshots.files import WriteRefusedError, blob_id
 from ..snapshots.git import GitCrashedError
 from ..snapshots.project import Head, Repository
 from ..snapshots.store import DamagedError, Store
-from .hunks import Hunk, Hunks, Pieces, by_key, differences, followed, is_among
-from .lines import UNKNOWN, Weave, is_of_both
-from .recent import RecentScans, Sighting
+from .lines import UNKNOWN, Hunk, Hunks, Pieces, Weave, by_key, differences, followed, is_among, is_of_both
 from .rows import ChangeRow, Rows, is_comparable, is_text, known_lines
 from .state import (
     EMPTY,
@@ -38,8 +36,10 @@ from .state import (
     KnownLines,
     Lines,
     Operation,
+    RecentScans,
     RoundState,
     Save,
+    Sighting,
     entries_of,
     read_state,
 )

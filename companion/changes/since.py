@@ -21,11 +21,10 @@ from ..snapshots.objects import is_id
 from ..snapshots.project import Repository
 from .change_screen import SHORT, PointKind, SinceListing, SincePoint
 from .folder import NAMED, Contents, Folder
-from .hunks import Pieces, followed, place_of
-from .notes import quoted
+from .lines import Pieces, followed, place_of
 from .roots import Roots
 from .round import Round
-from .rows import ChangeRow, Rows, identified, is_comparable, is_text
+from .rows import ChangeRow, Rows, identified, is_comparable, is_text, quoted
 from .state import Chosen, Lines, RoundState
 from .undo import RoundUndo, Write
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 
-from ..changes.hunks import differences
+from ..changes.lines import differences
 from .calls import TextReplacement
 from .log import LoggedCall, LoggedTurn, Run, hash_of
 

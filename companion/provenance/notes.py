@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import json_text
-from ..changes.hunks import MAX_COMPARED, differences
+from ..changes.lines import MAX_COMPARED, differences
 from ..json_text import as_object
 from ..platforms import files
 from ..snapshots import project

@@ -25,8 +25,8 @@ from typing import Any, Literal, cast
 
 from .. import json_text
 from ..changes import places
-from ..changes.hunks import MAX_COMPARED
-from ..changes.recent import CLOCK
+from ..changes.lines import MAX_COMPARED
+from ..changes.state import CLOCK
 from ..clis.families import qwen_home
 from ..editor import ReviewId, WindowId
 from ..json_text import as_list, as_object, as_text, read_own

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from ..background import answered
 from ..changes.change_screen import Listing
-from ..changes.hunks import MAX_COMPARED, differences
+from ..changes.lines import MAX_COMPARED, differences
 from ..changes.places import PlaceError
 from ..changes.rows import ChangeRow
 from ..editor import ChatId, Messages, ReviewId, ViewId, WindowId

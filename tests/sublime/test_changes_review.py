@@ -25,7 +25,7 @@ class ChangesCase(CompanionCase):
 
     def setUp(self) -> Steps:
         yield from super().setUp()
-        self.set_limit("changes.scanning", "PAUSE", 0.1)
+        self.set_limit("changes.rounds", "PAUSE", 0.1)
         yield {"condition": self.has_begun, "timeout": 60_000}
 
     @property

@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 
 from companion.agents import named_variables
-from companion.changes import notes
+from companion.changes import rows
 from companion.chats.transcript.plain import spelled
 from companion.platforms import files
 from companion.registry import archives
@@ -123,7 +123,7 @@ def test_what_acts_or_hides_is_a_number_wherever_a_name_or_a_line_is_in_a_senten
     number = visible_name(hidden)
     text = f"a{hidden}b"
     assert files.shown(text) == f"a{number}b"
-    assert notes.quoted([text]) == archives._quoted(text) == f"“a{number}b”"
+    assert rows.quoted([text]) == archives._quoted(text) == f"“a{number}b”"
     assert document._line(text) == ("a b" if hidden == "\n" else f"a{number}b")
 
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from companion.changes.change_screen import SavedText
 from companion.changes.checkpoints import Checkpoints
 from companion.changes.round import Round
-from companion.changes.saves import Overwritten, Saves
-from companion.changes.told import Told
+from companion.changes.saves import Overwritten, Saves, Told
 from companion.changes.undo import RoundUndo, Write
 from companion.review.disk import Encodings
 from companion.snapshots.files import WriteRefusedError

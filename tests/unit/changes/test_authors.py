@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from companion.changes.change_screen import SavedText
-from companion.changes.recent import CLOCK
+from companion.changes.state import CLOCK
 from companion.snapshots.files import WriteRefusedError
 
 from .folders import AGENT, Folder, edited

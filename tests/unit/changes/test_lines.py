@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from companion.changes.change_screen import SavedText
-from companion.changes.hunks import MAX_COMPARED
-from companion.changes.lines import Weave
-from companion.changes.recent import CLOCK
-from companion.changes.state import Operation
+from companion.changes.lines import MAX_COMPARED, Weave
+from companion.changes.state import CLOCK, Operation
 from companion.review.disk import Encodings
 from companion.snapshots.entries import LARGE
 from companion.snapshots.files import WriteRefusedError

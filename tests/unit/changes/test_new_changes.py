@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.changes.notes import MAX_NOTES, limited
+from companion.changes.rows import MAX_NOTES, limited
 from companion.snapshots.files import WriteRefusedError
 from companion.snapshots.git import merge
 

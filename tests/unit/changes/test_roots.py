@@ -16,8 +16,8 @@ import pytest
 from companion.changes import places
 from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder
+from companion.changes.saves import TOLD
 from companion.changes.state import RoundState
-from companion.changes.told import TOLD
 from companion.editor import WindowId
 from companion.settings import Settings
 

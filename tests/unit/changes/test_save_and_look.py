@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from companion.changes.change_screen import SavedText
-from companion.changes.saves import Overwritten, Saves
-from companion.changes.told import Told
+from companion.changes.saves import Overwritten, Saves, Told
 from companion.snapshots.entries import LARGE
 from companion.snapshots.files import blob_id
 from companion.snapshots.store_index import IndexListing, StoreIndex

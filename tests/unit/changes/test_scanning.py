@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from companion.changes import folder as folder_module
-from companion.changes import scanning
+from companion.changes import rounds
 from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder
 from companion.changes.round import Round
@@ -404,7 +404,7 @@ async def test_a_git_that_stumbles_over_a_file_being_cut_is_run_again_and_nothin
 async def test_what_the_person_saves_or_deletes_while_a_signal_ends_git_is_theirs(
     work: Work, monkeypatch: pytest.MonkeyPatch, name: str, *, is_deleted: bool
 ):
-    monkeypatch.setattr(scanning, "PAUSE", 3600)  # the word comes before the next scan
+    monkeypatch.setattr(rounds, "PAUSE", 3600)  # the word comes before the next scan
     await work.begun()
     folder, path = work.known.folders[work.folders[0]], work.path / "a.py"
     async with folder.lock:
@@ -507,7 +507,7 @@ async def test_nobody_is_told_how_to_be_asked_by_a_chat_whose_bar_names_its_mode
 
 async def test_files_that_are_saved_all_at_once_are_noted_with_few_looks(work: Work, monkeypatch: pytest.MonkeyPatch):
     """Each look by itself would take a tenth of a second, and the rest would be an agent's for as long."""
-    monkeypatch.setattr("companion.changes.scanning.PAUSE", 60)
+    monkeypatch.setattr("companion.changes.rounds.PAUSE", 60)
     paths = [work.path / f"{number}.py" for number in range(40)]
     for path in paths:
         path.write_text(LINES)

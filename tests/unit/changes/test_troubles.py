@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from companion.changes import places, scanning
+from companion.changes import places, rounds
 from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder, trouble_of
 from companion.changes.places import PlaceError
@@ -83,7 +83,7 @@ async def test_files_are_copied_in_the_background_and_status_says_what_is_left(
 async def test_all_files_are_copied_though_nobody_looks(work: Work, monkeypatch: pytest.MonkeyPatch):
     os.utime(work.path / "a.py", (1_600_000_000, 1_600_000_000))
     committed(work.path)
-    monkeypatch.setattr(scanning, "PAUSE", 3600)
+    monkeypatch.setattr(rounds, "PAUSE", 3600)
     await work.begun()
     folder = work.known.folders[str(work.path)]
     await work.until(lambda: not folder.left_to_copy)
@@ -128,7 +128,7 @@ async def test_a_small_file_of_rules_in_a_deep_folder_fills_nothing_and_is_said(
 
 
 async def test_a_look_that_does_not_end_is_said(work: Work, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(scanning, "LATE", 0.2)
+    monkeypatch.setattr(rounds, "LATE", 0.2)
     await work.begun()
     go_on = threading.Event()
     real = Folder.scan
@@ -148,7 +148,7 @@ async def test_a_look_that_does_not_end_is_said(work: Work, monkeypatch: pytest.
 
 async def test_a_look_that_waits_for_the_persons_answer_is_not_late(work: Work, monkeypatch: pytest.MonkeyPatch):
     """One that doesn't end after the answer is."""
-    monkeypatch.setattr(scanning, "LATE", 0.4)
+    monkeypatch.setattr(rounds, "LATE", 0.4)
     await work.begun()
     path, go_on, answered = work.path / "a.py", threading.Event(), asyncio.Event()
     path.write_text(theirs := LINES.replace("line 3\n", "agent\n"))

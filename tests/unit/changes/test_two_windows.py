@@ -21,11 +21,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from companion.changes import journal, state, told
+from companion.changes import journal, saves, state
 from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder
-from companion.changes.recent import CLOCK
 from companion.changes.rows import ChangeRow
+from companion.changes.state import CLOCK
 from companion.editor import WindowId
 from companion.platforms.files import FolderEntry
 from companion.snapshots import files
@@ -45,7 +45,7 @@ STEPS = (
     (journal, "rename"),
     (journal.Journal, "end"),
     (state, "write_private"),
-    (told, "write_private"),
+    (saves, "write_private"),
 )
 """What writes into the project, the journal and the round."""
 WORKING = ((AGENT,), (AGENT, "Other"), ("Other",), ())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from companion.changes import scanning
+from companion.changes import rounds
 from companion.exclusion import Sharing
 from companion.provenance.calls import ReportedTurn, TextReplacement, WritingCall
 from companion.provenance.why import Provenance, Reason
@@ -22,8 +22,8 @@ from .test_transcripts import ask, call, done, here
 
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
-    monkeypatch.setattr(scanning, "PAUSE", 0.05)
-    monkeypatch.setattr(scanning, "SETTLED", 0.3)
+    monkeypatch.setattr(rounds, "PAUSE", 0.05)
+    monkeypatch.setattr(rounds, "SETTLED", 0.3)
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "a.py").write_text(LINES)

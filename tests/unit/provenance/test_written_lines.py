@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from companion.changes.hunks import differences
+from companion.changes.lines import differences
 from companion.provenance import lines as of_lines
 from companion.provenance.calls import TextReplacement
 from companion.provenance.lines import ReplayStep, is_seen, runs_of

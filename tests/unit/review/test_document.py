@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from companion.changes.hunks import differences
+from companion.changes.lines import differences
 from companion.review.changes import Count
 from companion.review.document import (
     CONTEXT,
