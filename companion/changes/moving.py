@@ -126,7 +126,7 @@ def handed_over(round_: Round, target: str) -> Moved:
     inner = max(root, target, key=len)
     paths = _Paths(root, inner)
     found = objects.differences(state.base, state.now, renames=False)
-    waiting = paths.keys({each.path: each.before for each in found})
+    waiting = paths.keys({each.path: each.before for each in found} | _come(round_, paths))
     trees: dict[str, str] = {}
 
     def part(snapshot: TreeSnapshot) -> TreeSnapshot:
@@ -153,6 +153,18 @@ def handed_over(round_: Round, target: str) -> Moved:
         paths.names(state.empty),
         round_.store.path,
     )
+
+
+def _come(round_: Round, paths: _Paths) -> dict[str, Entry | None]:
+    """What the files were that agents have moved to where the other root has them, from where it has none.
+
+    They can't be moved back there. An undo of a new file would remove them, and their texts would be nowhere.
+    """
+    origins = {path: each.origin for path, each in round_.state.known.items() if each.origin}
+    origins |= {each.path: each.renamed_from for each in round_.waiting() if each.renamed_from}
+    come = {new: old for new, old in origins.items() if paths.path(new) and not paths.path(old)}
+    before = round_.objects.entries(round_.state.base, [*come.values()]) if come else {}
+    return {new: before[old] for new, old in come.items() if old in before}
 
 
 def take_over(round_: Round, moved: Moved) -> None:

@@ -195,6 +195,26 @@ async def test_an_outer_folder_that_goes_leaves_what_waits_to_the_inner_one(wind
         assert (inner.read_text(), outer.read_text()) == ("agent\n", LINES)
 
 
+@pytest.mark.parametrize("is_changed", [False, True])
+async def test_a_file_that_came_from_an_outer_folder_stays_when_that_goes(windows: Windows, *, is_changed: bool):
+    """What an agent has moved into the inner one can't be moved back: an undo brings its lines back at most."""
+    inner = windows.path / "inner"
+    windows.folders.append(str(inner))
+    await windows.begun()
+    (windows.path / "a.py").rename(inner / "moved.py")
+    if is_changed:
+        (inner / "moved.py").write_text(LINES.replace("line 3\n", "agent\n"))
+    (inner / "new.py").write_text("agent\n")
+    await windows.until(lambda: {"inner/moved.py", "inner/new.py"} <= windows.rows.keys())
+    windows.folders.remove(str(windows.path))
+    windows.rounds.opened(WINDOW)
+    await windows.until(lambda: windows.roots == {str(inner)} and "new.py" in windows.rows)
+    windows.decisions.undo_files(WINDOW, windows.rows_of(WINDOW))
+    await windows.until(lambda: not windows.rows)
+    assert (inner / "moved.py").read_text() == LINES
+    assert not (inner / "new.py").exists()
+
+
 async def test_folders_that_come_and_go_while_an_agent_is_connected_are_looked_at_at_once(
     windows: Windows, tmp_path: Path
 ):
