@@ -29,7 +29,7 @@ from .checkpoints import Checkpoints
 from .journal import Intent, Journal
 from .lines import Hunks, located
 from .moving import Moved
-from .places import relative
+from .places import absolute, relative
 from .round import Round, Seen
 from .rows import ChangeRow, is_as_listed
 from .saves import Excluding, KeptWords, Left, Overwritten, Saves, Told
@@ -225,7 +225,7 @@ class Folder:
 
     def full_path(self, path: str) -> str:
         """The absolute path of a file of the folder."""
-        return os.path.join(self.root, *path.split("/"))
+        return absolute(path, self.root)
 
     def below(self, sees: Callable[[str], bool]) -> Callable[[str], bool]:
         """Says of a path in the folder what `sees` says of the absolute one."""
@@ -664,13 +664,14 @@ class Folder:
     async def _write(self, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
         """What was written, and a sentence for each file that was not."""
         opened = await self._editor.files.open_files()
-        unsaved = {write.path for write in writes if opened.get(self._full(write))}
+        full = {write.path: os.path.normcase(self.full_path(write.path)) for write in writes}
+        unsaved = {write.path for write in writes if opened.get(full[write.path])}
         wholes = {write.whole for write in writes if write.whole and write.path in unsaved}
         possible = [write for write in writes if write.path not in unsaved and write.whole not in wholes]
         shown = [
             write
             for write in possible
-            if write.content is not None and write.mode != LINK and not write.whole and self._full(write) in opened
+            if write.content is not None and write.mode != LINK and not write.whole and full[write.path] in opened
         ]
         paths = {write.path for write in shown}
         closed = [write for write in possible if write.path not in paths]
@@ -679,7 +680,7 @@ class Folder:
         done, refused = await self.call(write_all, closed, lambda: self._is_closed) if closed else ([], [])
         for write in shown:
             try:
-                await self._apply_in_editor(self._full(write), write)
+                await self._apply_in_editor(full[write.path], write)
             except UnsavedTextError:  # it was typed since
                 unsaved.add(write.path)
             except OSError as error:
@@ -688,9 +689,6 @@ class Folder:
                 done.append(write)
         refused += [f"{write.path} has unsaved edits: save it first" for write in writes if write.path in unsaved]
         return done, refused
-
-    def _full(self, write: Write) -> str:
-        return os.path.normcase(self.full_path(write.path))
 
     async def _apply_in_editor(self, full: str, write: Write) -> None:
         data = await self.call(self.undo.check, write)

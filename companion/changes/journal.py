@@ -66,7 +66,8 @@ class Journal:
     def begin(self, intent: Intent) -> None:
         """Note what is going to be done; it is on the disk when this returns. Raises WriteRefusedError."""
         try:
-            lacking = self._round.objects.lacking(write.blob for write in intent.writes if write.blob)
+            read = {write.blob for write in intent.writes if isinstance(write.content, bytes)}
+            lacking = self._round.objects.lacking(read)  # what is read when it is written is there
             writes = [_write_to(each, lacking) for each in intent.writes]
             about = replace(intent, writes=(), after=self._round.last_decided)
             known = {"version": _VERSION, "about": about, "writes": writes}

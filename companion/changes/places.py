@@ -55,6 +55,11 @@ def _folded(path: str) -> str:
     return os.path.normcase(path).rstrip(os.sep) + os.sep
 
 
+def absolute(path: str, root: str) -> str:
+    """The path of what has a path below a folder, with slashes."""
+    return os.path.join(root, path.replace("/", os.sep))
+
+
 def relative(path: str, root: str) -> str:
     """A path below a folder, with slashes. Its names are spelled as they are there."""
     return path[len(root.rstrip(os.sep)) + 1 :].replace(os.sep, "/")

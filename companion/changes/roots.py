@@ -18,7 +18,7 @@ from ..platforms.paths import real_path
 from ..review.reviews import Reviews
 from .change_screen import ChangeScreen, Listing, Work
 from .folder import Folder, FolderClosedError, Working
-from .places import is_in, is_inside, place_of, relative
+from .places import absolute, is_in, is_inside, place_of, relative
 from .round import Seen
 from .rows import ChangeRow
 from .saves import Excluding, Left, Told
@@ -101,7 +101,7 @@ class WindowChanges:
 
     def shown(self, row: ChangeRow, sharing: Sharing) -> ChangeRow | None:
         """A row as the window lists it: without what its setting excludes; None for a file of another one's folders."""
-        old = os.path.join(row.root, *row.renamed_from.split("/")) if row.renamed_from else row.full_path
+        old = absolute(row.renamed_from, row.root) if row.renamed_from else row.full_path
         if not self.sees(row.full_path) or not self.sees(old):
             return None
         if row.kind == "excluded" or not any(sharing.leaves_out(path, self.own) for path in (row.full_path, old)):

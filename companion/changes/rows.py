@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from ..snapshots.entries import Difference, Entry
 from ..snapshots.objects import StoreObjects
 from ..visible import visible_name
 from .lines import Hunks, Pieces, Weave, differences
+from .places import absolute
 from .state import GOES, Going, KnownLines, RoundState, Save
 
 _CACHED = 20_000
@@ -69,7 +69,7 @@ class ChangeRow:
     @property
     def full_path(self) -> str:
         """The absolute path."""
-        return os.path.join(self.root, *self.path.split("/"))
+        return absolute(self.path, self.root)
 
     @property
     def count(self) -> Count:

@@ -14,7 +14,7 @@ from ..snapshots.project import repository
 from ..snapshots.store import TooLargeError
 from . import places
 from .folder import Folder
-from .places import is_in
+from .places import absolute, is_in
 from .roots import Roots, WindowChanges, one_after_the_other
 
 logger = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class RoundStarts:
 
     async def _open_nested(self, window: WindowId, folder: Folder) -> None:
         for nested in folder.round.state.nested if folder.has_round else ():
-            path = os.path.join(folder.root, *nested.split("/"))
+            path = absolute(nested, folder.root)
             self._roots.join(path).is_nested = True
             await self._open_root(window, path)
 
@@ -149,7 +149,7 @@ class RoundStarts:
         for root in roots:
             folder = self._roots.join(root)
             for nested in folder.round.state.nested if folder.has_round else ():
-                self._roots.join(os.path.join(root, *nested.split("/"))).is_nested = True
+                self._roots.join(absolute(nested, root)).is_nested = True
             if root not in before:
                 await self._find_left(folder)
 
@@ -196,7 +196,7 @@ class RoundStarts:
         if not goes_on and not await self._begin_one(window, folder, anew=anew):
             return
         for nested in folder.round.state.nested:
-            path = os.path.join(root, *nested.split("/"))
+            path = absolute(nested, root)
             self._roots.join(path).is_nested = True
             await self._begin_root(window, path, anew=anew)
 
