@@ -47,130 +47,6 @@ THEY_ARE_MINE = "Qwen: They Are Mine"
 UNASKED = "To be asked first, {how}: {agent} writes files without asking."
 
 
-class Scans:
-    """Scans the folders of the windows. Runs on the companion thread."""
-
-    def __init__(self, roots: Roots) -> None:
-        self._roots = roots
-        roots.takes = self._take
-
-    def named(self, agent: str, path: str) -> None:
-        """An agent says that it writes a file, in the turn that runs."""
-        self._roots.named[os.path.normcase(path)] = agent
-
-    def turn_over(self, agent: str) -> None:
-        """A turn of an agent is over: what it has named is its own no longer."""
-        at_work = {name for known in self._roots.windows.values() for name in known.turns.values()}
-        if agent not in at_work:
-            named = self._roots.named
-            self._roots.named = {path: name for path, name in named.items() if name != agent}
-
-    def watch(self, window: WindowId) -> None:
-        """Scan again and again, for as long as somebody is at work."""
-        known = self._roots.window(window)
-        if known.watching is None or known.watching.done():
-            known.watching = self._roots.background(self._keep_scanning(window))
-
-    async def _keep_scanning(self, window: WindowId) -> None:
-        while (known := self._roots.windows.get(window)) and known.at_work:
-            await asyncio.sleep(max([PAUSE, *(SHARE * folder.cost for folder in known.folders.values())]))
-            late = asyncio.create_task(self._say_late(window))
-            try:
-                await self.scan(window)
-            except Exception as error:  # what one scan stumbles over must not end all that follow
-                logger.warning("A scan of the folders of a window failed: %s", error, exc_info=True)
-            finally:
-                late.cancel()
-            is_quiet = known.turn_files and time.monotonic() - known.changed_at > SETTLED
-            if is_quiet and known.clis and not known.turns:
-                self.announce(window, known.clis[-1])
-
-    async def _say_late(self, window: WindowId) -> None:
-        """No scan has ended for a while, though somebody is at work, and none waits for an answer of the person."""
-        while True:
-            await asyncio.sleep(LATE)
-            folders = self._roots.opened(window)
-            if any(folder.is_asking for folder in folders):
-                continue
-            for folder in folders:
-                if time.monotonic() - folder.scanned_at > LATE and not folder.trouble:
-                    name = os.path.basename(folder.root)
-                    folder.trouble = (
-                        f"What agents write in {name} has not been listed for {LATE:.0f} seconds: its disk, or git, "
-                        "doesn't answer. What is written until then is listed as soon as it does."
-                    )
-                    self._roots.say_trouble(folder, window)
-
-    async def arrived(self, window: WindowId) -> None:
-        """Somebody has come to work in a window: the rounds that are open there go on, whatever else is begun."""
-        if self._roots.opened(window):
-            self.watch(window)
-            await self.scan(window, goes_on=True)
-
-    async def scan(self, window: WindowId, *, goes_on: bool = False) -> None:
-        """Scan all folders of a window that have a baseline: see `Folder.resume` for a round that `goes_on`."""
-        for folder in self._roots.opened(window):
-            await self._scan(window, folder, goes_on=goes_on)
-            self._roots.publish_all(folder)
-        self._roots.publish(window)
-
-    async def _scan(self, window: WindowId, folder: Folder, *, goes_on: bool) -> None:
-        try:
-            async with folder.lock:
-                await folder.call(folder.resume if goes_on else folder.scan)
-            self._roots.works_again(folder)
-        except OSError as error:
-            logger.warning("Can't scan %s: %s", folder.root, error)
-            self._roots.say_trouble(folder, window)
-        except FolderClosedError:
-            return  # it is a folder of the window no longer; the others still are
-
-    def _take(self, folder: Folder, seen: Seen) -> None:
-        """Take on what a scan has found: whoever has asked for it, nothing of it is lost."""
-        for window in folder.windows:
-            known = self._roots.window(window)
-            if known.at_work:
-                known.changed_at = time.monotonic()
-                known.turn_files |= {os.path.join(folder.root, path) for path in seen.changed}
-        window = min(folder.windows, key=lambda window: (not self._roots.window(window).at_work, window))
-        # An agent at work is the first suspect.
-        if seen.by_git and not any(self._roots.window(each).turns for each in folder.windows):
-            how = f"“git {seen.moved_by}”" if seen.moved_by in COMMANDS else "git"
-            said = f"{how} changed {counted(len(seen.by_git), 'file')}. You? “{THEY_ARE_MINE}”."
-            folder.by_git.append((seen, said))
-            self._roots.editor.messenger.say(said, window)
-        self._roots.publish_all(folder)
-        self._roots.background(self._tell_below(folder, seen))
-
-    async def _tell_below(self, folder: Folder, seen: Seen) -> None:
-        """Tell of each file that is open: whether its tab has unsaved text is known there when it is told."""
-        opened = await self._roots.editor.files.open_files()
-        for path in seen.changed:
-            if os.path.normcase(folder.full_path(path)) in opened:
-                try:
-                    await folder.tell_below(path, seen.before)
-                except Exception as error:  # the other tabs are told in any case
-                    logger.warning("Can't tell of %s: %s", path, error, exc_info=True)
-
-    def announce(self, window: WindowId, agent: str, *, is_chat: bool = False) -> None:
-        """Say once which files a turn has changed, if any of them waits, and that their CLI doesn't ask.
-
-        A chat has its mode above its prompt. The daemon behind it may be a CLI of the window, of the same name.
-        """
-        known = self._roots.window(window)
-        waiting = {(row.root, row.path) for row in known.listing.rows}
-        files = len({each for each in waiting if os.path.join(*each) in known.turn_files})
-        known.turn_files.clear()
-        if files:
-            self._roots.editor.written.turn_changed(window, agent, files)
-            if not is_chat and agent in known.clis and agent not in known.unasking | known.asking:
-                known.unasking.add(agent)
-                self._roots.work.changes_changed()
-                how = families.to_be_asked(agent)
-                if how and self._roots.work.settings_of(window).review != "after":  # else the person has chosen that
-                    self._roots.mention_once(UNASKED.format(agent=agent, how=how), window)
-
-
 NAMING = 120.0
 """Seconds in which a person types a name in the side bar, at most."""
 
@@ -188,7 +64,7 @@ class Rounds:
     ) -> None:
         self.roots = Roots(editor, work, reviews, background, stores)
         self._starts = RoundStarts(self.roots)
-        self._scans = Scans(self.roots)
+        self.roots.takes = self._take
         self._editor = editor
         self._noting: dict[tuple[WindowId, str], asyncio.Task[object]] = {}
         """What has happened to each turn last, by its window and key, while that is being noted."""
@@ -235,10 +111,10 @@ class Rounds:
         """Somebody is at work no longer: what they have written until now is theirs, and nothing later."""
         gone = self.roots.window(window).gone
         try:
-            await self._scans.scan(window)
+            await self._scan_all(window)
         finally:
             self.roots.window(window).scanned(gone)
-        await self._scans.scan(window)
+        await self._scan_all(window)
 
     async def begun(self, window: WindowId) -> bool:
         """Have rounds in the folders of a window, whoever is at work. Returns whether there are any."""
@@ -271,7 +147,7 @@ class Rounds:
 
     async def _begin_turn(self, window: WindowId, chat: ChatId, turn: str, words: str, sent: int) -> None:
         """Note the beginning of a turn in the rounds that there are: nothing that others begin is waited for."""
-        await self._scans.arrived(window)
+        await self._arrived(window)
         self.roots.window(window).turn_files.clear()
         await self._add_checkpoints(window, chat, turn, words, sent)
         self.roots.background(self._begin_in_turn(window, chat, turn, words, sent))
@@ -304,11 +180,11 @@ class Rounds:
         gone = known.gone | {agent}
         try:
             try:
-                await self._scans.scan(window)
+                await self._scan_all(window)
             finally:  # whatever the scan has met, nobody is at work any more
                 known.turns.pop((chat, turn), None)
                 known.scanned(gone)
-                self._scans.turn_over(agent)
+                self._turn_over(agent)
             files = 0
             for folder in self.roots.opened(window):
                 try:
@@ -318,7 +194,7 @@ class Rounds:
                     logger.warning("Can't count what a turn has changed in %s: %s", folder.root, error)
             if files:
                 self.roots.work.turn_written(chat, turn, files)
-            self._scans.announce(window, agent, is_chat=True)
+            self._announce(window, agent, is_chat=True)
         finally:  # what goes when the turn ends must not stay for good
             self.roots.turn_over()
 
@@ -330,7 +206,7 @@ class Rounds:
     async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:
         """The files that going back to before a turn would write; None if there is no checkpoint of it."""
         await self._until_noted(window, turn)
-        await self._scans.scan(window)
+        await self._scan_all(window)
         found: list[str] | None = None
         for folder in self.roots.opened(window):
             if (paths := await folder.call(folder.paths_since_turn, turn)) is not None:
@@ -382,7 +258,7 @@ class Rounds:
         await self._until_noted(window, turn)
         for folder in self.roots.opened(window):
             if (point := await folder.call(folder.checkpoints.begin_of, turn)) and not point.end:
-                await self._scans.scan(window)  # its last changes may not have been seen yet
+                await self._scan_all(window)  # its last changes may not have been seen yet
                 break
         found: list[tuple[str, str, str]] | None = None
         for folder in self.roots.opened(window):
@@ -393,7 +269,7 @@ class Rounds:
 
     def named(self, agent: str, path: str) -> None:
         """An agent says that it writes a file, in the turn that runs."""
-        self._scans.named(agent, path)
+        self.roots.named[os.path.normcase(path)] = agent
 
     def listing(self, window: WindowId) -> Listing:
         """What waits in a window."""
@@ -415,11 +291,11 @@ class Rounds:
 
     async def _begin(self, window: WindowId, *, anew: bool = False) -> None:
         if await self._starts.begin(window, anew=anew):
-            self._scans.watch(window)
+            self._watch(window)
 
     async def _go_on(self, window: WindowId) -> None:
         """Go on with the rounds that there are, and begin the others."""
-        await self._scans.arrived(window)
+        await self._arrived(window)
         await self._begin(window)
 
     def forget(self, window: WindowId) -> None:
@@ -438,10 +314,122 @@ class Rounds:
             if self.roots.window(number).at_work:
                 await self._begin(number)
 
+    def _turn_over(self, agent: str) -> None:
+        """A turn of an agent is over: what it has named is its own no longer."""
+        at_work = {name for known in self.roots.windows.values() for name in known.turns.values()}
+        if agent not in at_work:
+            named = self.roots.named
+            self.roots.named = {path: name for path, name in named.items() if name != agent}
+
+    def _watch(self, window: WindowId) -> None:
+        """Scan again and again, for as long as somebody is at work."""
+        known = self.roots.window(window)
+        if known.watching is None or known.watching.done():
+            known.watching = self.roots.background(self._keep_scanning(window))
+
+    async def _keep_scanning(self, window: WindowId) -> None:
+        while (known := self.roots.windows.get(window)) and known.at_work:
+            await asyncio.sleep(max([PAUSE, *(SHARE * folder.cost for folder in known.folders.values())]))
+            late = asyncio.create_task(self._say_late(window))
+            try:
+                await self._scan_all(window)
+            except Exception as error:  # what one scan stumbles over must not end all that follow
+                logger.warning("A scan of the folders of a window failed: %s", error, exc_info=True)
+            finally:
+                late.cancel()
+            is_quiet = known.turn_files and time.monotonic() - known.changed_at > SETTLED
+            if is_quiet and known.clis and not known.turns:
+                self._announce(window, known.clis[-1])
+
+    async def _say_late(self, window: WindowId) -> None:
+        """No scan has ended for a while, though somebody is at work, and none waits for an answer of the person."""
+        while True:
+            await asyncio.sleep(LATE)
+            folders = self.roots.opened(window)
+            if any(folder.is_asking for folder in folders):
+                continue
+            for folder in folders:
+                if time.monotonic() - folder.scanned_at > LATE and not folder.trouble:
+                    name = os.path.basename(folder.root)
+                    folder.trouble = (
+                        f"What agents write in {name} has not been listed for {LATE:.0f} seconds: its disk, or git, "
+                        "doesn't answer. What is written until then is listed as soon as it does."
+                    )
+                    self.roots.say_trouble(folder, window)
+
+    async def _arrived(self, window: WindowId) -> None:
+        """Somebody has come to work in a window: the rounds that are open there go on, whatever else is begun."""
+        if self.roots.opened(window):
+            self._watch(window)
+            await self._scan_all(window, goes_on=True)
+
+    async def _scan_all(self, window: WindowId, *, goes_on: bool = False) -> None:
+        """Scan all folders of a window that have a baseline: see `Folder.resume` for a round that `goes_on`."""
+        for folder in self.roots.opened(window):
+            await self._scan_in(window, folder, goes_on=goes_on)
+            self.roots.publish_all(folder)
+        self.roots.publish(window)
+
+    async def _scan_in(self, window: WindowId, folder: Folder, *, goes_on: bool) -> None:
+        try:
+            async with folder.lock:
+                await folder.call(folder.resume if goes_on else folder.scan)
+            self.roots.works_again(folder)
+        except OSError as error:
+            logger.warning("Can't scan %s: %s", folder.root, error)
+            self.roots.say_trouble(folder, window)
+        except FolderClosedError:
+            return  # it is a folder of the window no longer; the others still are
+
+    def _take(self, folder: Folder, seen: Seen) -> None:
+        """Take on what a scan has found: whoever has asked for it, nothing of it is lost."""
+        for window in folder.windows:
+            known = self.roots.window(window)
+            if known.at_work:
+                known.changed_at = time.monotonic()
+                known.turn_files |= {os.path.join(folder.root, path) for path in seen.changed}
+        window = min(folder.windows, key=lambda window: (not self.roots.window(window).at_work, window))
+        # An agent at work is the first suspect.
+        if seen.by_git and not any(self.roots.window(each).turns for each in folder.windows):
+            how = f"“git {seen.moved_by}”" if seen.moved_by in COMMANDS else "git"
+            said = f"{how} changed {counted(len(seen.by_git), 'file')}. You? “{THEY_ARE_MINE}”."
+            folder.by_git.append((seen, said))
+            self.roots.editor.messenger.say(said, window)
+        self.roots.publish_all(folder)
+        self.roots.background(self._tell_below(folder, seen))
+
+    async def _tell_below(self, folder: Folder, seen: Seen) -> None:
+        """Tell of each file that is open: whether its tab has unsaved text is known there when it is told."""
+        opened = await self.roots.editor.files.open_files()
+        for path in seen.changed:
+            if os.path.normcase(folder.full_path(path)) in opened:
+                try:
+                    await folder.tell_below(path, seen.before)
+                except Exception as error:  # the other tabs are told in any case
+                    logger.warning("Can't tell of %s: %s", path, error, exc_info=True)
+
+    def _announce(self, window: WindowId, agent: str, *, is_chat: bool = False) -> None:
+        """Say once which files a turn has changed, if any of them waits, and that their CLI doesn't ask.
+
+        A chat has its mode above its prompt. The daemon behind it may be a CLI of the window, of the same name.
+        """
+        known = self.roots.window(window)
+        waiting = {(row.root, row.path) for row in known.listing.rows}
+        files = len({each for each in waiting if os.path.join(*each) in known.turn_files})
+        known.turn_files.clear()
+        if files:
+            self.roots.editor.written.turn_changed(window, agent, files)
+            if not is_chat and agent in known.clis and agent not in known.unasking | known.asking:
+                known.unasking.add(agent)
+                self.roots.work.changes_changed()
+                how = families.to_be_asked(agent)
+                if how and self.roots.work.settings_of(window).review != "after":  # else the person has chosen that
+                    self.roots.mention_once(UNASKED.format(agent=agent, how=how), window)
+
     def scan(self, window: WindowId) -> None:
         """Something may have been written: a window got the focus, a file was loaded again."""
         if self.roots.opened(window):
-            self.roots.background(self._scans.scan(window))
+            self.roots.background(self._scan_all(window))
 
     def checkpoint(self, window: WindowId, words: str, agent: str = "") -> None:
         """Take a checkpoint in all folders of a window. What is changed later is marked as new."""
@@ -452,7 +440,7 @@ class Rounds:
             await folder.call(folder.checkpoints.begin_new, agent, words)
             await folder.call(folder.refresh)
 
-        await self._scans.scan(window)
+        await self._scan_all(window)
         await self.roots.in_each(window, begin_new)
 
     async def undone_since(self, window: WindowId) -> list[str]:

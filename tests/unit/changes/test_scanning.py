@@ -471,7 +471,7 @@ async def test_a_person_who_has_chosen_to_review_afterwards_is_not_told_of_a_cli
     for name in ("a.py", "b.py"):
         (work.path / name).write_text("agent\n")
         await work.until(lambda name=name: name in work.rows)
-        work.rounds._scans.announce(WINDOW, AGENT)
+        work.rounds._announce(WINDOW, AGENT)
     assert len([text for text, _ in work.editor.mentioned if "without asking" in text]) == (review != "after")
 
 
@@ -481,7 +481,7 @@ async def test_a_cli_that_has_proposed_a_change_is_not_said_to_write_without_ask
     work.rounds.proposed(WINDOW, AGENT)
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: work.rows)
-    work.rounds._scans.announce(WINDOW, AGENT)
+    work.rounds._announce(WINDOW, AGENT)
     assert (work.editor.mentioned, work.known.unasking) == ([], set())
 
 

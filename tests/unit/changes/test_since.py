@@ -73,7 +73,7 @@ async def test_a_commit_in_the_middle_takes_nothing_out_of_it(at: SinceWork):
         git(work.path, "tag", "-f", "v1")
         work.rounds.scan(WINDOW)
         assert await at.listed() == expected
-        await work.rounds._scans.scan(WINDOW)
+        await work.rounds._scan_all(WINDOW)
         assert {path: row.kind for path, row in work.rows.items()} == expected
         assert work.rows["a.py"].agents
         assert await at.begin("main") == {}
@@ -232,11 +232,11 @@ async def test_undo_writes_the_work_tree_alone_and_leaves_nothing_to_review(at: 
         assert await at.undo("a.py") == {}
         assert (work.path / "a.py").read_text() == LINES
         assert (git(work.path, "rev-parse", "HEAD"), git(work.path, "ls-files", "-s")) == before
-        await work.rounds._scans.scan(WINDOW)
+        await work.rounds._scan_all(WINDOW)
         assert work.rows == {}
         work.decisions.take_back(WINDOW)
         await work.until(lambda: (work.path / "a.py").read_text() == ROUND)
-        await work.rounds._scans.scan(WINDOW)
+        await work.rounds._scan_all(WINDOW)
         assert work.rows == {}
         assert await at.listed() == {"a.py": "modified"}
 
