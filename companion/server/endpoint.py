@@ -171,7 +171,7 @@ class Endpoint:
     def cancel(self, session: Session, number: int | str) -> bool:
         """A client doesn't wait for one of its calls any more. Returns whether there was such a call."""
         if call := session.calls.get(number):
-            call.set()
+            call()
         elif cancel := self.state.calls.get(session.known_as, {}).pop(number, None):
             cancel()
         else:

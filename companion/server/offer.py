@@ -1,17 +1,83 @@
-"""What a window offers to a CLI, whichever door that comes in by."""
+"""What a window gives to a CLI or an agent, whichever door that comes in by. The doors say it in their words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Collection
+from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
 
-from ..protocol import Notification
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    NotificationParams,
+    PaginatedRequestParams,
+)
+from pydantic import ValidationError
+from starlette.requests import Request
+
+from ..editor import WindowId
+from ..exclusion import shortened
+from ..libraries.sdk import MCPError, Server, ServerRequestContext
+from ..protocol import DiffAccepted, IdeContext, Notification
+from ..review.disk import refusal
 from ..review.review import Owner
 from ..review.reviews import Reviews
 from ..settings import Settings
 from .endpoint import Endpoint
-from .knowledge import EditorKnowledge
-from .sessions import Background, CliSessions
+from .knowledge import EditorKnowledge, NewProblems, NotSharedError
+from .sessions import MOST_CALLS, Background, CliSessions, Session, StreamWire
+
+T = TypeVar("T")
+Context = ServerRequestContext[Any, Request]
+Later = Callable[[Callable[[], None]], object]
+"""Is given what has to wait until the answer to a call is on its way.
+
+What it takes to open a diff would compete with the answer for the interpreter.
+"""
+
+OVER = "This session is over. Connect again."
+TOO_MANY = "{tool}: too many calls wait for the user's answers."
+LEFT = "{tool}: QwenCompanion is being loaded again. Propose the change once more."
+CANCELLED = "The call was cancelled."
+BUSY = "{name}: the editor, one of its packages or a disk has not answered in time. Try again."
+AFTER = "qwen_companion.after"
+"""In the scope of a request: what is called when it has been answered."""
+
+
+def text(words: str, *, is_error: bool = False) -> dict[str, Any]:
+    """A result of tools/call with one text."""
+    return {"content": [{"type": "text", "text": words}], "isError": is_error}
+
+
+def failed(why: str) -> dict[str, Any]:
+    """A result of tools/call that is an error."""
+    return text(why, is_error=True)
+
+
+async def answered(name: str, answering: Awaitable[T]) -> T | dict[str, Any]:
+    """The result of a call of a tool; what can't be answered is an error with a sentence."""
+    try:
+        return await answering
+    except ValidationError as error:
+        return failed(f"{name}: {_why_invalid(error)}")
+    except NotSharedError as refused:
+        return failed(str(refused))
+    except TimeoutError:
+        return failed(BUSY.format(name=name))
+    except ValueError as error:
+        return failed(f"{name}: {error}")
+
+
+def _why_invalid(error: ValidationError) -> str:
+    """What is wrong, without the value, which may be a whole file."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}" for one in found)
 
 
 @dataclass(frozen=True)
@@ -23,7 +89,180 @@ class Offer:
     reviews: Reviews
     knowledge: EditorKnowledge
     """What is told of the window's files, as `context` and `context_exclude` allow it."""
+    news: NewProblems
+    """What the agents' changes have made."""
+    context: Callable[[], Awaitable[IdeContext | None]]
+    """Makes the context of the window, as its settings allow it."""
     settings: Callable[[], Settings]
     unsendable: Callable[[Owner, Notification], object]
     """Keeps an accepted text that no message can hold, and has the change rejected."""
     background: Background
+
+    async def refusal(self, session: Session, path: str, tool: str, argument: str) -> str:
+        """Why no diff of a path opens; empty if it does. `argument` is what the `tool` calls the path."""
+        if why := await asyncio.to_thread(refusal, path):
+            return f"{tool}: {argument}: {shortened(path, 300)} {why}"
+        if self.sessions.is_left:
+            return LEFT.format(tool=tool)
+        if session.requests.count > MOST_CALLS:
+            return TOO_MANY.format(tool=tool)
+        return "" if session in self.sessions else OVER
+
+    async def decided(
+        self, asking: Asking, path: str, content: str, *, title: str = "", connected: float | None = None
+    ) -> dict[str, Any]:
+        """What was decided on a diff, which opens with this call: see `Asking.outcome`. `title`: see `Reviews.open`."""
+        review = self.reviews.open(asking, path, content, title=title, connected=connected)
+        try:
+            outcome = await asking.outcome
+        finally:
+            if not asking.has_outcome:
+                self.reviews.orphan(review.owner)
+            asking.ended.set_result(None)
+        if outcome["outcome"] == "closed":
+            self.background(self.reviews.close(asking, path))
+        return outcome
+
+
+class Asking:
+    """The owner of a diff whose outcome is the answer to a call."""
+
+    def __init__(self, session: Session, *, is_model: bool = True) -> None:
+        self.is_model = is_model
+        self.window = session.window
+        self.cli = session.cli
+        self.outcome: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        """ "accepted" with the content, "rejected", or "closed" by whoever has called."""
+        self.ended: Future[None] = Future()
+        """Done when nothing waits for the outcome any more. Another instance of the package may have the diff then."""
+
+    @property
+    def has_outcome(self) -> bool:
+        """Whether it is decided."""
+        return self.outcome.done() and not self.outcome.cancelled()
+
+    def close(self) -> None:
+        """The caller doesn't wait for the person any more."""
+        self._settle({"outcome": "closed"})
+
+    def notify(self, notification: Notification) -> None:
+        """Answer the call with the text that was accepted; None if it was rejected."""
+        self._answer(notification.params.content if isinstance(notification, DiffAccepted) else None)
+
+    def handed_over(self) -> dict[str, Any]:
+        """The call itself, which the next instance answers from its own thread."""
+        loop = asyncio.get_running_loop()
+
+        def answer(content: str | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the client has waited so long that the old instance has ended
+                loop.call_soon_threadsafe(self._answer, content)
+
+        return {"answer": answer, "ended": self.ended, "is_model": self.is_model}
+
+    def _answer(self, content: str | None) -> None:
+        self._settle({"outcome": "rejected"} if content is None else {"outcome": "accepted", "content": content})
+
+    def _settle(self, outcome: dict[str, Any]) -> None:
+        if not self.outcome.done():
+            self.outcome.set_result(outcome)
+
+
+class AskingBefore:
+    """The owner of a diff that was opened before a reload, where the call still waits. `answer` gives it the outcome.
+
+    Its argument is the accepted content, None if the diff is rejected. It may be called on any thread. `ended` is done
+    when the call is over, answered or not; another version of the package may have left none.
+    """
+
+    def __init__(
+        self,
+        window: WindowId,
+        cli: str,
+        answer: Callable[[str | None], object],
+        ended: Future[None] | None,
+        *,
+        is_model: bool = True,
+    ) -> None:
+        self.is_model = is_model
+        self.window = window
+        self.cli = cli
+        self.ended = ended
+        self._answer = answer
+
+    def notify(self, notification: Notification) -> None:
+        """Answer the call with the text that was accepted; None if it was rejected."""
+        self._answer(notification.params.content if isinstance(notification, DiffAccepted) else None)
+
+    def handed_over(self) -> dict[str, Any]:
+        """The call itself, which the next instance answers."""
+        return {"answer": self._answer, "ended": self.ended, "is_model": self.is_model}
+
+
+class ServedTools(ABC):
+    """The tools that the sessions of an HTTP door are offered, and how they are told what changes."""
+
+    server_name: ClassVar[str]
+    """What the MCP server that serves them says that it is."""
+    server_title: ClassVar[str | None] = None
+    server_version: ClassVar[str]
+    names: ClassVar[Collection[str]]
+    """Those of the tools whose calls are answered without the SDK."""
+
+    def __init__(self, offer: Offer) -> None:
+        self._offer = offer
+
+    @abstractmethod
+    def listing(self, session: Session | None) -> dict[str, Any]:
+        """The result of tools/list."""
+
+    @abstractmethod
+    async def result(self, session: Session, name: str, arguments: dict[str, Any], later: Later) -> dict[str, Any]:
+        """The result of a call that is right; see `answered` for what may be raised."""
+
+    @abstractmethod
+    def write(self, session: Session, wire: StreamWire, notification: Notification) -> bool:
+        """Write a notification to a session's stream. Returns whether the client can still get it."""
+
+    async def call(self, session: Session, name: str, arguments: dict[str, Any], later: Later) -> dict[str, Any]:
+        """The result of tools/call."""
+        return await answered(name, self.result(session, name, arguments, later))
+
+    def names_for(self, session: Session) -> Collection[str]:
+        """The tools that a session may call."""
+        del session
+        return self.names
+
+    def server(self) -> Server[Any]:
+        """The MCP server that serves them."""
+        server: Server[Any] = Server(
+            self.server_name,
+            title=self.server_title,
+            version=self.server_version,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+        )
+        server.add_notification_handler("notifications/initialized", NotificationParams, self._initialized)
+        return server
+
+    async def _initialized(self, context: Context, _params: NotificationParams) -> None:
+        if session := self._session(context):
+            session.initialized(context.session)
+
+    async def _list(self, context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult.model_validate(self.listing(self._session(context)))
+
+    async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
+        session = self._session(context)
+        if session is None:
+            return CallToolResult.model_validate(failed(OVER))
+        if params.name not in self.names_for(session):
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {shortened(params.name, 100)}")
+        assert context.request  # noqa: S101 - there is a session, so there is one
+        after: list[Callable[[], None]] = context.request.scope.setdefault(AFTER, [])
+        return CallToolResult.model_validate(
+            await self.call(session, params.name, params.arguments or {}, after.append)
+        )
+
+    def _session(self, context: Context) -> Session | None:
+        request = context.request
+        return self._offer.sessions.find(request.headers.get("mcp-session-id")) if request else None

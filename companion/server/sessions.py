@@ -121,8 +121,8 @@ class Session:
         """When it connected, as a Unix time in seconds."""
         self.last_message = self.since
         """When the CLI last sent something, as a Unix time in seconds."""
-        self.calls: dict[int | str, asyncio.Event] = {}
-        """The calls of an agent that wait for the person, by their ids; what is set is cancelled."""
+        self.calls: dict[int | str, Callable[[], object]] = {}
+        """What cancels the calls that wait for the person, by their ids."""
         self.requests = InFlight()
         """Its requests that are being answered, streams included."""
         self.in_sdk = InFlight()

@@ -32,9 +32,9 @@ from .http.access import Access
 from .http.app import App, AwaitedSession
 from .http.connections import HttpServer
 from .knowledge import EditorKnowledge, NewProblems
-from .offer import Offer
+from .offer import AskingBefore, Offer
 from .sessions import STREAM_GONE_LIMIT, Background, CliSessions, Session
-from .tools import AskingBefore, Tools
+from .tools import Tools
 from .window_screen import ElsewhereOffer, ElsewhereState, WindowScreen
 
 logger = logging.getLogger(__name__)
@@ -83,12 +83,20 @@ class WindowServer:
         )
         self.news = NewProblems(knowledge.look)
         """What the agents' changes have made."""
-        tools = Tools(self.sessions, reviews, self.contexts.context, lambda: self.settings, knowledge, self.news)
+        offer = Offer(
+            endpoint,
+            self.sessions,
+            reviews,
+            knowledge,
+            self.news,
+            self.contexts.context,
+            lambda: self.settings,
+            self._unsendable,
+            self._background,
+        )
+        tools = Tools(offer)
         access = Access(endpoint, tools)
         self._app = App(endpoint, self.sessions, access, tools)
-        offer = Offer(
-            endpoint, self.sessions, reviews, knowledge, lambda: self.settings, self._unsendable, self._background
-        )
         self.websockets = ClaudeDoor(offer, access)
         self._local = CopilotDoor(offer)
         self._server = HttpServer(self._app, self.websockets.protocol)

@@ -29,7 +29,7 @@ from urllib.request import url2pathname
 
 import pydantic_core
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
+from pydantic import BaseModel, ConfigDict, StrictStr
 from pydantic.alias_generators import to_camel
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
@@ -38,12 +38,11 @@ from ... import __version__, json_text
 from ...clis.families import FAMILIES, CliFamily
 from ...exclusion import shortened
 from ...protocol import ContextUpdate, DiffAccepted, DiffOutcomeParams, DiffRejected, FilePath, Notification
-from ...review.disk import refusal
 from ...review.review import Owner, Unclaimed
 from ...visible import is_plain
 from ..http.access import Access
 from ..knowledge import NotSharedError
-from ..offer import Offer
+from ..offer import CANCELLED, Offer, answered, failed, text
 from ..sessions import MOST_CALLS, Session, Stream
 from ..tool_schemas import (
     MOST,
@@ -53,7 +52,6 @@ from ..tool_schemas import (
     OpenFileArguments,
     PlaceAnswer,
 )
-from ..tools import BUSY, CANCELLED, failed, text, why_invalid
 from .websocket import WebSocket, frame
 
 WAIT = 2.0
@@ -485,7 +483,7 @@ class Client:
             self._answer(identifier, {"tools": listed(self._offered())})
             self._listen_later()
         elif method == "tools/call":
-            self._called(identifier, params)
+            self._called(self._session, identifier, params)
         else:
             self._fail(identifier, -32601, f"Method not found: {shortened(method, 100)}")
 
@@ -595,7 +593,7 @@ class Client:
         # The others are about files of this computer.
         return [name for name in TOOLS if (shows if name in DIFF_TOOLS else not self._place)]
 
-    def _called(self, identifier: int | str, params: dict[str, Any]) -> None:
+    def _called(self, session: Session, identifier: int | str, params: dict[str, Any]) -> None:
         name: object = params.get("name")
         arguments: object = params.get("arguments", {})
         if not isinstance(name, str) or not isinstance(arguments, dict) or name not in self._offered():
@@ -606,7 +604,7 @@ class Client:
             self._fail(identifier, -32000, "Too many calls wait for an answer")
         else:
             given = cast("dict[str, Any]", arguments)
-            task = asyncio.create_task(self._run(identifier, name, given))
+            task = asyncio.create_task(self._run(session, identifier, name, given))
             self._answering[identifier] = task
             task.add_done_callback(functools.partial(self._ended, identifier))
 
@@ -614,30 +612,24 @@ class Client:
         if self._answering.get(identifier) is task:
             del self._answering[identifier]
 
-    async def _run(self, identifier: int | str, name: str, arguments: dict[str, Any]) -> None:
+    async def _run(self, session: Session, identifier: int | str, name: str, arguments: dict[str, Any]) -> None:
         try:
-            result = await self._result(identifier, name, arguments)
-        except ValidationError as error:
-            result = failed(f"{name}: {why_invalid(error)}")
-        except NotSharedError as refused:
-            result = failed(str(refused))
-        except TimeoutError:
-            result = failed(BUSY.format(name=name))
-        except ValueError as error:
-            result = failed(f"{name}: {error}")
+            result = await answered(name, self._result(session, identifier, name, arguments))
         except Exception:
             logger.exception("Unexpected")
             result = failed(f"{name}: an error in QwenCompanion")
         if result is not None:
             self._answer(identifier, result)
 
-    async def _result(self, identifier: int | str, name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+    async def _result(
+        self, session: Session, identifier: int | str, name: str, arguments: dict[str, Any]
+    ) -> dict[str, Any] | None:
         """The result of a call; None if it waits for the person."""
         match name:
             case "openDiff":
-                if self._session and isinstance(path := arguments.get("new_file_path"), str):
-                    arguments = {**arguments, "new_file_path": self._session.here(path)}
-                return await self._open(identifier, OpenDiff.model_validate(arguments))
+                if isinstance(path := arguments.get("new_file_path"), str):
+                    arguments = {**arguments, "new_file_path": session.here(path)}
+                return await self._open(session, identifier, OpenDiff.model_validate(arguments))
             case "close_tab":
                 tab = CloseTab.model_validate(arguments).tab_name
                 self._withdraw(lambda one: one.tab == tab)
@@ -645,19 +637,17 @@ class Client:
             case "closeAllDiffTabs":
                 return texts(f"CLOSED_{self._withdraw(lambda _: True)}_DIFF_TABS")
             case _:
-                run: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = self._tools.runs[name]
-                return await run(arguments)
+                return await self._tools.runs[name](arguments)
 
-    async def _open(self, identifier: int | str, given: OpenDiff) -> dict[str, Any] | None:
+    async def _open(self, session: Session, identifier: int | str, given: OpenDiff) -> dict[str, Any] | None:
         path = given.new_file_path
         proposal = self.proposals[identifier] = Proposal(self, identifier, path, given.tab_name)
-        why = await asyncio.to_thread(refusal, path)
-        if why or self._offer.sessions.is_left:
+        if why := await self._offer.refusal(session, path, "openDiff", "new_file_path"):
             del self.proposals[identifier]
-            return failed(f"openDiff: new_file_path: {shortened(path, 300)} {why}" if why else AGAIN)
+            return failed(why)
         # It has one question for a file at a time: an older one has been answered in the terminal.
         self._withdraw(lambda one: one is not proposal and (one.tab == given.tab_name or one.path == path))
-        connected = self._session.since if self._session and self._session.is_in_terminal else None
+        connected = session.since if session.is_in_terminal else None
         self._offer.reviews.open(proposal, path, given.new_file_contents, connected=connected)
         return None
 

@@ -15,36 +15,24 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from mcp_types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    NotificationParams,
-    PaginatedRequestParams,
-)
-from pydantic import BaseModel, ConfigDict, StrictStr, ValidationError
+from pydantic import BaseModel, ConfigDict, StrictStr
 from pydantic_core import to_json
-from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from ...exclusion import shortened
 from ...handover import OpenConnection
-from ...libraries.sdk import MCPError, Server, ServerRequestContext
 from ...platforms.files import reason_of
 from ...protocol import ContextUpdate, FilePath, Notification
-from ...review.disk import refusal
 from ..endpoint import Endpoint
 from ..http.app import App
 from ..http.connections import HttpServer
 from ..knowledge import NotSharedError
-from ..offer import Offer
-from ..sessions import MOST_CALLS, Session, StreamWire
-from ..tools import BUSY, LEFT, OVER, TOO_MANY, Asking, failed, text, why_invalid
+from ..offer import Asking, Later, Offer, ServedTools, failed, text
+from ..sessions import Session, StreamWire
 from .claude import ClaudeTools, CloseTab, Diagnostics, Nothing, selection_of
 
 logger = logging.getLogger(__name__)
@@ -53,7 +41,6 @@ QUIET = 0.2
 """Seconds from the first change until it is told, with those that come meanwhile."""
 MOST_TITLE = 200
 """Characters of a conversation's name that are kept: at first it is the whole prompt."""
-Context = ServerRequestContext[Any, Request]
 
 
 class _Arguments(BaseModel):
@@ -86,22 +73,18 @@ TOOLS: dict[str, tuple[type[BaseModel], str]] = {
 DIFF_TOOLS = ("open_diff", "close_diff")
 
 
-class CopilotTools:
+class CopilotTools(ServedTools):
     """Answers the requests of the sessions of one window's socket."""
 
+    server_name = "vscode-copilot-cli"
+    """The CLI takes one of this name only for an editor."""
+    server_version = "1.0.0"
+    names = tuple(TOOLS)
+
     def __init__(self, offer: Offer) -> None:
-        self._offer = offer
+        super().__init__(offer)
         self._claude = ClaudeTools(offer)
         self._pushes: WeakKeyDictionary[Session, Pushes] = WeakKeyDictionary()
-        self.names = tuple(TOOLS)
-
-    def server(self) -> Server[Any]:
-        """The MCP server that serves these tools. The CLI takes one of this name only for an editor."""
-        server: Server[Any] = Server(
-            "vscode-copilot-cli", version="1.0.0", on_list_tools=self._list, on_call_tool=self._call
-        )
-        server.add_notification_handler("notifications/initialized", NotificationParams, self._initialized)
-        return server
 
     def listing(self, session: Session | None) -> dict[str, Any]:
         """The result of tools/list."""
@@ -119,25 +102,6 @@ class CopilotTools:
             ]
         }
 
-    async def call(
-        self,
-        session: Session,
-        name: str,
-        arguments: dict[str, Any],
-        later: Callable[[Callable[[], None]], object],  # noqa: ARG002 - a diff opens before its answer
-    ) -> dict[str, Any]:
-        """The result of tools/call. That of open_diff takes until the person has decided."""
-        try:
-            return await self._result(session, name, arguments)
-        except ValidationError as error:
-            return failed(f"{name}: {why_invalid(error)}")
-        except NotSharedError as refused:
-            return failed(str(refused))
-        except TimeoutError:
-            return failed(BUSY.format(name=name))
-        except ValueError as error:
-            return failed(f"{name}: {error}")
-
     def write(self, session: Session, wire: StreamWire, notification: Notification) -> bool:
         """Tell a session what has changed: of its context, what this CLI wants to know."""
         if not isinstance(notification, ContextUpdate):
@@ -151,7 +115,14 @@ class CopilotTools:
         pushes.is_due = True
         return True
 
-    async def _result(self, session: Session, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    async def result(
+        self,
+        session: Session,
+        name: str,
+        arguments: dict[str, Any],
+        later: Later,  # noqa: ARG002 - a diff opens before its answer
+    ) -> dict[str, Any]:
+        """The result of a call. That of open_diff takes until the person has decided."""
         match name:
             case "get_vscode_info":
                 return _json(
@@ -188,82 +159,29 @@ class CopilotTools:
     # Diffs
 
     async def _open(self, session: Session, given: DiffCall) -> dict[str, Any]:
-        call = _call_of(given.tab_name)
+        path, tab, call = given.original_file_path, given.tab_name, _call_of(given.tab_name)
         self._offer.endpoint.cancel(session, call)
-        closed = session.calls[call] = asyncio.Event()
-        try:
-            if why := await self._refusal(session, given.original_file_path):
-                return failed(why)
-            if closed.is_set():
-                return _outcome(given.tab_name, "REJECTED", "closed_via_tool")
-            return await self._decided(session, given, closed)
-        finally:
-            if session.calls.get(call) is closed:
-                del session.calls[call]
-
-    async def _decided(self, session: Session, given: DiffCall, closed: asyncio.Event) -> dict[str, Any]:
-        """What the person has decided on a diff, or the CLI, which sets `closed`."""
-        path, tab = given.original_file_path, given.tab_name
         asking = Asking(session, is_model=False)
-        title = self._offer.endpoint.state.titles.get(session.known_as, "")
-        review = self._offer.reviews.open(asking, path, given.new_file_contents, title=title, connected=session.since)
-        closing = asyncio.ensure_future(closed.wait())
+        session.calls[call] = asking.close
         try:
-            await asyncio.wait((asking.outcome, closing), return_when=asyncio.FIRST_COMPLETED)
+            if not self._offer.settings().show_diffs:
+                return failed("open_diff: the user has turned diffs off.")
+            if why := await self._offer.refusal(session, path, "open_diff", "original_file_path"):
+                return failed(why)
+            if asking.has_outcome:  # it was closed meanwhile
+                return _outcome(tab, "closed")
+            title = self._offer.endpoint.state.titles.get(session.known_as, "")
+            decided = self._offer.decided(asking, path, given.new_file_contents, title=title, connected=session.since)
+            return _outcome(tab, (await decided)["outcome"])
         finally:
-            closing.cancel()
-            if not asking.has_outcome:
-                if closed.is_set():
-                    self._offer.background(self._offer.reviews.close(asking, path))
-                else:
-                    self._offer.reviews.orphan(review.owner)
-            asking.ended.set_result(None)
-        if not asking.has_outcome:
-            return _outcome(tab, "REJECTED", "closed_via_tool")
-        if asking.outcome.result()["outcome"] == "accepted":
-            return _outcome(tab, "SAVED", "accepted_via_button")
-        return _outcome(tab, "REJECTED", "rejected_via_button")
-
-    async def _refusal(self, session: Session, path: str) -> str:
-        """Why no diff of a path opens; empty if it does."""
-        if not self._offer.settings().show_diffs:
-            return "open_diff: the user has turned diffs off."
-        if why := await asyncio.to_thread(refusal, path):
-            return f"open_diff: original_file_path: {shortened(path, 300)} {why}"
-        if self._offer.sessions.is_left:
-            return LEFT.replace("openDiff", "open_diff")
-        if session.requests.count > MOST_CALLS:
-            return TOO_MANY.replace("openDiff", "open_diff")
-        return "" if session in self._offer.sessions else OVER
+            if session.calls.get(call) == asking.close:
+                del session.calls[call]
 
     def _close(self, session: Session, tab: str) -> dict[str, Any]:
         is_open = self._offer.endpoint.cancel(session, _call_of(tab))
         return _json(
             {"success": True, "already_closed": not is_open, "tab_name": tab, "message": "Closed", "error": None}
         )
-
-    # What the SDK answers
-
-    async def _initialized(self, context: Context, _params: NotificationParams) -> None:
-        if session := self._session(context):
-            session.initialized(context.session)
-
-    async def _list(self, context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult.model_validate(self.listing(self._session(context)))
-
-    async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
-        session = self._session(context)
-        if session is None:
-            return CallToolResult.model_validate(failed(OVER))
-        if params.name not in TOOLS:
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {shortened(params.name, 100)}")
-        return CallToolResult.model_validate(
-            await self.call(session, params.name, params.arguments or {}, lambda _: None)
-        )
-
-    def _session(self, context: Context) -> Session | None:
-        request = context.request
-        return self._offer.sessions.find(request.headers.get("mcp-session-id")) if request else None
 
 
 class Pushes:
@@ -311,7 +229,16 @@ def _call_of(tab: str) -> str:
     return f"open_diff {tab}"
 
 
-def _outcome(tab: str, result: str, trigger: str) -> dict[str, Any]:
+_OUTCOMES = {
+    "accepted": ("SAVED", "accepted_via_button"),
+    "rejected": ("REJECTED", "rejected_via_button"),
+    "closed": ("REJECTED", "closed_via_tool"),
+}
+"""The result, and what has led to it, by the outcome of `Asking`."""
+
+
+def _outcome(tab: str, outcome: str) -> dict[str, Any]:
+    result, trigger = _OUTCOMES[outcome]
     told = {"success": True, "result": result, "trigger": trigger, "tab_name": tab, "message": result, "error": None}
     return _json(told)
 

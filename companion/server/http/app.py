@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import pydantic_core
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -24,12 +24,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ... import json_text
 from ...clis.families import FAMILIES, Door
 from ...editor import WindowId
-from ...libraries.sdk import Server, StreamableHTTPSessionManager
+from ...libraries.sdk import StreamableHTTPSessionManager
 from ...protocol import ContextUpdate, Notification, outcome
 from .. import sessions as sessions_module
 from ..endpoint import Endpoint
-from ..sessions import CliSessions, InFlight, Session, Stream, StreamWire
-from ..tools import AFTER, CANCELLED, TOOLS, failed
+from ..offer import AFTER, CANCELLED, ServedTools, failed
+from ..sessions import CliSessions, InFlight, Session, Stream
+from ..tools import TOOLS
 from .access import MAX_BODY, MODEL, Bodies, Entrance, counted_body, not_found, unsupported
 from .connections import CLOSE, Connection
 
@@ -48,38 +49,11 @@ ANSWER_LIMIT = 2.0
 """Seconds that the end of a session waits for the SDK's last answers."""
 
 
-class OfferedTools(Protocol):
-    """The tools that sessions are offered, and how they are told what changes."""
-
-    @property
-    def names(self) -> Collection[str]:
-        """Those of the tools whose calls are answered without the SDK."""
-        ...
-
-    def server(self) -> Server[Any]:
-        """The MCP server that serves them."""
-        ...
-
-    def listing(self, session: Session | None) -> dict[str, Any]:
-        """The result of tools/list."""
-        ...
-
-    async def call(
-        self, session: Session, name: str, arguments: dict[str, Any], later: Callable[[Callable[[], None]], object]
-    ) -> dict[str, Any]:
-        """The result of tools/call. `later` is given what has to wait until the answer is on its way."""
-        ...
-
-    def write(self, session: Session, wire: StreamWire, notification: Notification) -> bool:
-        """Write a notification to a session's stream. Returns whether the client can still get it."""
-        ...
-
-
 class App:
     """The ASGI application behind a window's port, or behind its socket."""
 
     def __init__(
-        self, endpoint: Endpoint, sessions: CliSessions, access: Entrance, tools: OfferedTools, door: Door = "http"
+        self, endpoint: Endpoint, sessions: CliSessions, access: Entrance, tools: ServedTools, door: Door = "http"
     ) -> None:
         self._endpoint = endpoint
         self._sessions = sessions
@@ -144,16 +118,16 @@ class App:
     def calls(self) -> dict[str, dict[int | str, Callable[[], object]]]:
         """What cancels the calls to this instance that wait, on any thread: by the ids of sessions and calls."""
         loop = asyncio.get_running_loop()
-        found: dict[str, dict[int | str, Callable[[], object]]] = {}
 
-        def cancel(call: asyncio.Event) -> None:
+        def cancel(call: Callable[[], object]) -> None:
             with contextlib.suppress(RuntimeError):  # this instance has ended meanwhile
-                loop.call_soon_threadsafe(call.set)
+                loop.call_soon_threadsafe(call)
 
-        for session in self._sessions.of(self._door):
-            for number, call in session.calls.items():
-                found.setdefault(session.known_as, {})[number] = functools.partial(cancel, call)
-        return found
+        return {
+            session.known_as: {number: functools.partial(cancel, call) for number, call in session.calls.items()}
+            for session in self._sessions.of(self._door)
+            if session.calls
+        }
 
     def forget_models(self, keep: int = 0) -> None:
         """The models that were connected before the reload and have asked nothing since are gone, but the last few."""
@@ -276,7 +250,8 @@ class App:
             after: list[Callable[[], None]] = []
             answering = self._tools.call(session, call.name, call.arguments, after.append)
             if session.waits:
-                cancelled = session.calls[call.identifier] = asyncio.Event()
+                cancelled = asyncio.Event()
+                session.calls[call.identifier] = cancelled.set
                 try:
                     result = await _unless_gone(receive, cancelled, answering)
                 finally:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from companion.server import tools
+from companion.server import offer
 from companion.settings import Settings
 
 from ..conftest import Running
@@ -27,14 +27,14 @@ def files(project: Path) -> list[str]:
 @pytest.fixture
 def held_up(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, threading.Event]]:
     """Each openDiff waits for a file system that hangs: set when one has come; to be set when it goes on."""
-    asked, go_on, plain = threading.Event(), threading.Event(), tools.refusal
+    asked, go_on, plain = threading.Event(), threading.Event(), offer.refusal
 
     def refusal(path: str) -> str | None:
         asked.set()
         go_on.wait(LIMIT)
         return plain(path)
 
-    monkeypatch.setattr(tools, "refusal", refusal)
+    monkeypatch.setattr(offer, "refusal", refusal)
     yield asked, go_on
     go_on.set()
 

@@ -14,7 +14,7 @@ import pytest
 
 from companion.backends.agent import OfferedServer
 from companion.editor import WindowId
-from companion.server import tools
+from companion.server import offer
 from companion.settings import AGENT_TOOLS, DaemonSettings, Settings
 
 from ..chats.chatting import WINDOW
@@ -86,7 +86,7 @@ def test_an_agent_gets_the_outcome_as_the_answer(running: Running, let_in: Calla
 def test_no_more_diffs_of_an_agent_wait_than_a_person_could_answer(
     running: Running, let_in: Callable[..., Guest], project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(tools, "MOST_CALLS", 1)
+    monkeypatch.setattr(offer, "MOST_CALLS", 1)
     guest = let_in()
     guest.connect()
     first, second = project / "a.py", project / "b.py"

@@ -160,7 +160,7 @@ class TestEnd:
         plain, opened = Tools._open, threading.Event()
 
         def late(self: Tools, session: sessions.Session, arguments: Any) -> None:
-            self._sessions.end(session.identifier)
+            self._offer.sessions.end(session.identifier)
             plain(self, session, arguments)
             opened.set()
 

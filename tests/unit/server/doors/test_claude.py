@@ -16,8 +16,7 @@ import pytest
 
 from companion.clis.families import CLAUDE_CODE, OPENCODE
 from companion.editor import WindowId
-from companion.server import knowledge, sessions
-from companion.server.doors import claude
+from companion.server import knowledge, offer, sessions
 from companion.server.window_screen import Selected, Selection, Tab
 from companion.settings import Settings
 
@@ -228,7 +227,7 @@ def test_a_diff_that_is_given_up_while_the_disk_is_slow_never_opens(
     running: Running, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch, end: str
 ):
     disk = threading.Event()
-    monkeypatch.setattr(claude, "refusal", lambda _: "" if disk.wait(LIMIT) else "is on a disk that hangs")
+    monkeypatch.setattr(offer, "refusal", lambda _: "" if disk.wait(LIMIT) else "is on a disk that hangs")
     client = connect(running)
     call = client.propose(path, "new\n")
     client.ask("ping")

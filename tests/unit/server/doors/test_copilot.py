@@ -27,7 +27,7 @@ from companion.companion import Companion
 from companion.editor import WindowId
 from companion.platforms import local_sockets
 from companion.review import reviews as review_module
-from companion.server.doors import copilot
+from companion.server import offer
 from companion.server.doors.copilot import MOST_TITLE, TOOLS
 from companion.server.http import access
 from companion.server.window_screen import Selected, Selection
@@ -370,7 +370,7 @@ def test_a_diff_that_is_closed_while_the_disk_is_slow_never_opens(
         is_asked.set()
         return "" if disk.wait(LIMIT) else "is on a disk that hangs"
 
-    monkeypatch.setattr(copilot, "refusal", look)
+    monkeypatch.setattr(offer, "refusal", look)
     cli = connect(running)
     answers = cli.propose(path, "new\n")
     assert is_asked.wait(LIMIT)
@@ -383,7 +383,7 @@ def test_a_diff_that_is_closed_while_the_disk_is_slow_never_opens(
 def test_no_more_diffs_wait_than_a_person_could_answer(
     running: Running, connect: Connect, path: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(copilot, "MOST_CALLS", 1)
+    monkeypatch.setattr(offer, "MOST_CALLS", 1)
     cli = connect(running)
     answers = cli.propose(path, "new\n")
     review = the_diff(running)
