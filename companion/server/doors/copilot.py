@@ -32,7 +32,7 @@ from ..http.app import App
 from ..http.connections import HttpServer
 from ..knowledge import NotSharedError
 from ..offer import Asking, Later, Offer, ServedTools, failed, text
-from ..sessions import Session, StreamWire
+from ..sessions import Session, Stream, StreamWire
 from .claude import ClaudeTools, CloseTab, Diagnostics, Nothing, selection_of
 
 logger = logging.getLogger(__name__)
@@ -104,14 +104,14 @@ class CopilotTools(ServedTools):
 
     def write(self, session: Session, wire: StreamWire, notification: Notification) -> bool:
         """Tell a session what has changed: of its context, what this CLI wants to know."""
-        if not isinstance(notification, ContextUpdate):
+        if not isinstance(notification, ContextUpdate) or (stream := session.stream) is None:
             return True
         pushes = self._pushes.get(session)
         if pushes is None or pushes.wire is not wire:
             pushes = self._pushes[session] = Pushes(self, wire)
         if not pushes.is_telling:
             pushes.is_telling = True
-            self._offer.background(pushes.tell())
+            self._offer.background(pushes.tell(stream))
         pushes.is_due = True
         return True
 
@@ -196,10 +196,11 @@ class Pushes:
         self._problems: dict[str, Any] = {}
         """The problems that were told, by the addresses of their files."""
 
-    async def tell(self) -> None:
+    async def tell(self, stream: Stream) -> None:
         """Tell what has changed. The editor is asked once for all that changes meanwhile."""
         try:
-            while self.is_due:
+            while self.is_due and not stream.closed.is_set():
+                await stream.before_end(stream.writable())  # a CLI that is suspended reads nothing
                 await asyncio.sleep(QUIET)
                 self.is_due = False
                 with contextlib.suppress(TimeoutError, NotSharedError):
@@ -221,7 +222,9 @@ class Pushes:
 
     def _send(self, method: str, params: dict[str, Any]) -> bool:
         message = to_json({"jsonrpc": "2.0", "method": method, "params": params})
-        return self.wire.write(b"event: message\r\ndata: " + message + b"\r\n\r\n")
+        is_sent = self.wire.write(b"event: message\r\ndata: " + message + b"\r\n\r\n")
+        self.is_due |= not is_sent
+        return is_sent
 
 
 def _call_of(tab: str) -> str:

@@ -272,6 +272,34 @@ def test_a_newer_handshake_is_refused_and_leaves_no_session(running: Running):
     cli.__exit__()
 
 
+def test_a_cli_that_was_suspended_hears_the_last_selection(running: Running, connect: Connect, path: str):
+    stream = connect(running).listen()
+
+    def choose(words: str) -> None:
+        running.editor.selected_now = Selected(path, ((Selection(2, 1, words), Selection(2, 4), False),))
+        running.editor.selections[7] = Selection(2, 4, words)
+        running.focus(7, path)
+
+    def is_full(companion: Companion) -> bool:
+        return any(one.flow.write_paused for one in companion._windows[FIRST]._local.server.connections)
+
+    def hold_less(companion: Companion) -> None:
+        for one in companion._windows[FIRST]._local.server.connections:
+            one.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+
+    running.do(hold_less)
+    for number in range(500):
+        choose(f"{number} " + "x" * 16_000)
+        time.sleep(0.06)
+        if running.do(is_full):
+            break
+    choose("the last one")
+    time.sleep(1)  # it reads nothing yet
+    assert running.do(is_full)
+    while stream.skip_to("selection_changed")["text"] != "the last one":
+        pass
+
+
 def test_the_selection_and_the_problems_are_told_as_they_change(running: Running, connect: Connect, path: str):
     cli = connect(running)
     stream = cli.listen()
