@@ -47,14 +47,18 @@ NOT_LOADED = (
 )
 _REQUEST_LIMIT = 3.0
 """Seconds that an answer may take to be read: on a machine as busy as at an upgrade, clients are slow as well. Whoever
-says nothing holds nobody up, however long that takes."""
+has not said all of a request's head holds nobody up, however long that takes."""
 _CLOSE_LIMIT = 1.0
 """Seconds for which a client that has its answer may send nothing before it closes the connection. After that it may be
 reset."""
 _DRAIN_LIMIT = 5.0
 """Seconds that the rest of a request may take which has its answer, however often some of it comes."""
 _MOST_SILENT = 128
-"""Connections of a window that wait for a request. Windows can look at 512 at the same time."""
+"""Connections of a window that wait for a request; the oldest one is closed for the next. Windows can look at 512."""
+_MOST_HEAD = 65536
+"""Bytes of a request's head."""
+_END = b"\r\n\r\n"
+"""Ends it."""
 _LOOK = 0.1
 """Seconds between two checks whether an instance has received the data."""
 
@@ -142,12 +146,13 @@ class Holder(ModuleType):
         return rejected
 
     def take_outbox(self, token: str, session: str) -> list[dict[str, Any]]:
-        """What a CLI with this token, and a session of this id, has not been told yet. It gets that now."""
+        """What a CLI with this token, whose session has this id, has not been told yet. It gets that now."""
         found: list[dict[str, Any]] = []
         with self._lock:
             for window in self._windows.values():
-                owns = [hmac.compare_digest(token.encode(), one.encode()) for one in window["tokens"].values()]
-                if any(owns) and session in window["sessions"]:
+                callers = {one: name for name, one in window["tokens"].items()} | window["elsewhere"]
+                names = [name for one, name in callers.items() if hmac.compare_digest(token.encode(), one.encode())]
+                if window["sessions"].get(session) in names:
                     found += window["outboxes"].pop(session, [])
         return found
 
@@ -169,29 +174,45 @@ class Holder(ModuleType):
         with self._lock:
             return [one for window in self._windows.values() for one in window["connections"]]
 
-    def accept(self, listener: socket.socket) -> tuple[socket.socket, bool] | None:
+    def accept(self, listener: socket.socket) -> tuple[socket.socket, socket.socket | None] | None:
         """Accept a connection, and keep it until its request comes, also for the next instance.
 
-        Returns it and whether it is kept; None if an instance has the listener already. Raises OSError.
+        Returns it and the oldest one, if that has to make room; None if an instance has the listener already. Raises
+        OSError.
         """
         with self._lock:  # an instance that takes over now finds the client in the kernel's queue or here
             for window in self._windows.values():
                 if listener in (window["listener"], window["local"]):
                     connection, _ = listener.accept()
-                    if is_kept := len(window["connections"]) < _MOST_SILENT:
-                        window["connections"].append((connection, b""))
-                    return connection, is_kept
+                    connection.setblocking(False)
+                    kept: list[OpenConnection] = window["connections"]
+                    oldest = kept.pop(0)[0] if len(kept) >= _MOST_SILENT else None
+                    kept.append((connection, b""))
+                    return connection, oldest
         return None
 
-    def drop(self, connection: socket.socket) -> bool:
-        """Take one of these connections. Returns False if an instance has it already."""
+    def read(self, connection: socket.socket) -> bytes | None:
+        """Read on from one of these connections, and take it as soon as the head of a request is here; returns that.
+
+        None if there is more to come, or if an instance has the connection already.
+        """
         with self._lock:
             for window in self._windows.values():
-                for one in window["connections"]:
-                    if one[0] is connection:
-                        window["connections"].remove(one)
-                        return True
-        return False
+                kept: list[OpenConnection] = window["connections"]
+                for place, (one, head) in enumerate(kept):
+                    if one is connection:
+                        try:
+                            data = one.recv(_MOST_HEAD)
+                        except BlockingIOError:
+                            return None
+                        except OSError:  # the client has gone
+                            data = b""
+                        if data and _END not in head + data and len(head + data) < _MOST_HEAD:
+                            kept[place] = one, head + data
+                            return None
+                        del kept[place]
+                        return head + data
+        return None
 
     def pop(self) -> dict[WindowId, dict[str, Any]]:
         """Its data, by window and name; only the first caller gets them."""
@@ -277,7 +298,9 @@ def _reject(review: dict[str, Any], outboxes: dict[str, list[dict[str, Any]]]) -
     if was_told or review["orphaned"]:
         return
     if "session" in owner:
-        outboxes.setdefault(owner["session"], []).append(review["rejected"])
+        params = review["rejected"]["params"]
+        path = owner.get("said", {}).get(params["filePath"], params["filePath"])
+        outboxes.setdefault(owner["session"], []).append({**review["rejected"], "params": {**params, "filePath": path}})
     elif "answer" in owner:
         owner["answer"](None)
 
@@ -298,9 +321,9 @@ def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) ->
         for listener in listeners:
             with contextlib.suppress(OSError, ValueError):  # it is closed
                 selector.register(listener, selectors.EVENT_READ)
-        for connection, head in holder.idle() if not holder.done.is_set() else ():
+        for connection, _ in holder.idle() if not holder.done.is_set() else ():
             with contextlib.suppress(OSError, ValueError):
-                selector.register(connection, selectors.EVENT_READ, head)
+                selector.register(connection, selectors.EVENT_READ, "a client")
         # On Windows, `select` fails without anything to look at.
         while not holder.done.wait(0 if selector.get_map() else _LOOK) and time.monotonic() < end:
             for key, _ in selector.select(_LOOK) if selector.get_map() else ():
@@ -325,30 +348,28 @@ def _expire(holder: Holder, chores: Chores) -> None:
 
 
 def _answer_one(key: selectors.SelectorKey, holder: Holder, selector: selectors.BaseSelector) -> None:
-    """Accept a connection, or answer the request that has come on one."""
+    """Accept a connection, or read on from one, and answer the request that has come."""
     found: Any = key.fileobj
     with contextlib.suppress(OSError, ValueError):  # as of a `select` that has too many
         if key.data is None:
             if (accepted := holder.accept(found)) is None:
                 return
-            connection, is_kept = accepted
-            if is_kept:
-                selector.register(connection, selectors.EVENT_READ, b"")
-            else:
-                _answer(connection, holder)
-        else:
+            connection, oldest = accepted
+            if oldest:
+                selector.unregister(oldest)
+                oldest.close()
+            selector.register(connection, selectors.EVENT_READ, "a client")
+            return
+        if (head := holder.read(found)) is not None:
             selector.unregister(found)
-            if holder.drop(found):
-                _answer(found, holder, key.data)
+            _answer(found, holder, head)
 
 
-def _answer(connection: socket.socket, holder: Holder, head: bytes = b"") -> None:
+def _answer(connection: socket.socket, holder: Holder, head: bytes) -> None:
     """Answer a request: with what its session has not been told yet, or that the package isn't loaded."""
     with contextlib.suppress(OSError), connection:
         connection.settimeout(_REQUEST_LIMIT)
-        head += connection.recv(65536)
-        events = _events(head, holder)
-        connection.sendall(events or _refusal())
+        connection.sendall(_events(head, holder) or _refusal())
         connection.shutdown(socket.SHUT_WR)
         connection.settimeout(_CLOSE_LIMIT)
         end = time.monotonic() + _DRAIN_LIMIT
@@ -361,7 +382,7 @@ def _events(head: bytes, holder: Holder) -> bytes:
     """The answer to a session that asks for its stream and has something to hear; empty for all others."""
     if not head.startswith(b"GET "):
         return b""
-    lines = head.decode("latin-1").split("\r\n\r\n")[0].split("\r\n")
+    lines = head.partition(_END)[0].decode("latin-1").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
     token = headers.get("authorization", "").rpartition(" ")[2]
     waiting = holder.take_outbox(token, headers.get("mcp-session-id", ""))

@@ -128,7 +128,7 @@ class Session:
         self.in_sdk = InFlight()
         """Requests that the SDK is answering, apart from streams."""
         self._maps = maps
-        self._said: dict[str, str] = {}
+        self.said: dict[str, str] = {}
         """The paths as the CLI said them, by what they are here."""
         self._peer: CliPeer | None = None
         self._outbox: list[Notification] = []
@@ -166,20 +166,20 @@ class Session:
         """What a path that the CLI names is here."""
         here = self._maps().here(path)
         if here != path:
-            self._said[here] = path
+            self.said[here] = path
         return here
 
     def there(self, path: str) -> str:
         """What the CLI calls a path that is named here."""
-        return self._said.get(path) or self._maps().there(path)
+        return self.said.get(path) or self._maps().there(path)
 
     def _there(self, notification: Notification) -> Notification:
         """A notification with the paths as the CLI knows them."""
         return moved(notification, self.there) if self._maps().pairs else notification
 
     def handed_over(self) -> dict[str, Any]:
-        """The session id that the CLI uses, by which the next instance finds it."""
-        return {"session": self.known_as}
+        """The session id that the CLI uses, by which the next instance finds it, and what it has called its files."""
+        return {"session": self.known_as, "said": dict(self.said)}
 
     def initialized(self, peer: CliPeer) -> None:
         """The handshake is done."""

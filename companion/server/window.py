@@ -149,7 +149,8 @@ class WindowServer:
             return Unclaimed(self.endpoint.window, cli)
         if known_as not in self._awaited:
             outbox = self.endpoint.state.outboxes.setdefault(known_as, [])
-            awaited = self._awaited[known_as] = AwaitedSession(known_as, self.endpoint.window, cli, outbox)
+            said = left.get("said", {})
+            awaited = self._awaited[known_as] = AwaitedSession(known_as, self.endpoint.window, cli, outbox, said)
             loop = asyncio.get_running_loop()
             loop.call_later(STREAM_GONE_LIMIT, self._reviews.orphan, awaited)  # until it comes back after all
         return self._awaited[known_as]
@@ -161,6 +162,7 @@ class WindowServer:
 
     def _resumed(self, session: Session) -> None:
         if awaited := self._awaited.pop(session.known_as, None):
+            session.said.update(awaited.said)
             self._reviews.pass_on(awaited, session)
 
     @property

@@ -525,6 +525,21 @@ def test_a_client_that_says_nothing_holds_nobody_up_while_the_package_is_not_loa
     assert start().lock()["port"] == unloaded.port
 
 
+def test_clients_that_say_nothing_make_room_for_others_while_the_package_is_not_loaded(
+    unloaded: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "_MOST_SILENT", 2)
+    monkeypatch.setattr(handover, "_REQUEST_LIMIT", 600.0)
+    silent = [socket.create_connection(("127.0.0.1", unloaded.port), LIMIT) for _ in range(4)]
+    try:
+        with unloaded.again() as other:
+            assert other.ask("tools/list").status_code == 503
+        assert silent[0].recv(1) == b""
+    finally:
+        for connection in silent:
+            connection.close()
+
+
 def test_a_client_that_comes_as_the_next_instance_takes_over_is_left_to_that(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handover, "_REQUEST_LIMIT", 0.1)
     listener = listen()
@@ -553,7 +568,7 @@ def test_a_request_that_never_ends_holds_nobody_up_while_the_package_is_not_load
                 connection.sendall(b"x")
 
     with socket.create_connection(("127.0.0.1", unloaded.port), LIMIT) as endless:
-        endless.sendall(b"POST /mcp HTTP/1.1\r\n")
+        endless.sendall(b"POST /mcp HTTP/1.1\r\n\r\n")
         assert endless.recv(12) == b"HTTP/1.1 503"
         thread = threading.Thread(target=drip, args=(endless,))
         thread.start()

@@ -295,14 +295,36 @@ def test_a_stranger_hears_nothing_of_what_was_rejected(
 ) -> None:
     monkeypatch.setattr(handover, "GRACE", 0.1)
     running, path = start(), str(project / "a.py")
+    other = running.do(lambda it: it._windows[FIRST].endpoint.state.tokens["Gemini CLI"])
     cli, _ = running.listening()
     cli.open_diff(path, "new\n")
     running.diff(path)
     unload(running)
     until(lambda: running.editor.abandoned)
-    for changed in ({"authorization": "Bearer " + "x" * 43}, {"mcp_session_id": "0" * 32}):
+    strangers = [{"authorization": f"Bearer {token}"} for token in ("x" * 43, other)]
+    for changed in (*strangers, {"mcp_session_id": "0" * 32}):
         assert cli.get(**changed).status_code == 503
     assert [one["method"] for one in cli.listen()] == ["ide/diffRejected"]
+
+
+def test_a_cli_whose_request_comes_in_two_parts_hears_what_was_rejected(
+    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "GRACE", 0.1)
+    running, path = start(), str(project / "a.py")
+    cli, _ = running.listening()
+    cli.open_diff(path, "new\n")
+    running.diff(path)
+    unload(running)
+    until(lambda: running.editor.abandoned)
+    head = b"GET /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+    rest = "".join(f"{name}: {value}\r\n" for name, value in cli.headers().items()) + "\r\n"
+    with socket.create_connection(("127.0.0.1", cli.port), LIMIT) as connection:
+        connection.sendall(head)
+        with cli.again() as other:  # nobody waits for the rest
+            assert other.ask("tools/list").status_code == 503
+        connection.sendall(rest.encode())
+        assert b"ide/diffRejected" in b"".join(iter(lambda: connection.recv(65536), b""))
 
 
 def test_the_call_of_an_agent_that_waits_is_answered_after_a_reload(start: Start, project: Path) -> None:

@@ -522,14 +522,18 @@ _DEFAULT_VERSION = "2025-03-26"
 class AwaitedSession:
     """A session from before the reload whose CLI has not sent a request yet: it owns its open reviews until then.
 
-    `outbox` has the notifications, as JSON objects, that the CLI gets when it comes back.
+    `outbox` has the notifications, as JSON objects, that the CLI gets when it comes back, and `said` the paths of its
+    diffs as it said them.
     """
 
     is_model = False
 
-    def __init__(self, known_as: str, window: WindowId, cli: str, outbox: list[dict[str, Any]]) -> None:
+    def __init__(
+        self, known_as: str, window: WindowId, cli: str, outbox: list[dict[str, Any]], said: Mapping[str, str]
+    ) -> None:
         self.window = window
         self.cli = cli
+        self.said = said
         self._known_as = known_as
         self._outbox = outbox
 
@@ -539,8 +543,8 @@ class AwaitedSession:
             self._outbox.append(notification.model_dump(by_alias=True, exclude_none=True))
 
     def handed_over(self) -> dict[str, Any]:
-        """The session id that the CLI uses, by which the next instance finds it."""
-        return {"session": self._known_as}
+        """As `Session.handed_over`."""
+        return {"session": self._known_as, "said": dict(self.said)}
 
 
 class _ResumedSessions:

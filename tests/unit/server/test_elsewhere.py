@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from companion import handover
 from companion.clis.elsewhere import PathMaps
 from companion.clis.families import CLAUDE_CODE
 from companion.editor import WindowId
@@ -15,7 +16,8 @@ from companion.server.doors import claude as claude_module
 from companion.server.window_screen import ElsewhereState
 from companion.settings import Settings
 
-from ..conftest import Running
+from ..conftest import Running, until
+from ..test_handover_reviews import unload
 from ..wire import Cli, Stream
 from .doors.client import TOKEN, Client, texts
 from .doors.test_claude import select
@@ -115,6 +117,34 @@ def test_a_diff_opens_for_the_file_here_and_its_outcome_names_the_one_there(
         here = str(files[1]) if outcome == "ide/diffAccepted" else files[0].replace("a.txt", "./c.txt")
         (running.accept if outcome == "ide/diffAccepted" else running.reject)(here)
         assert stream.skip_to(outcome)["filePath"] == said
+
+
+def test_it_hears_that_its_diff_is_rejected_if_no_instance_follows_a_reload(
+    running: Running, remote: tuple[Cli, Stream], files: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handover, "GRACE", 0.1)
+    cli, _ = remote
+    said = f"{THERE}/./c.txt"
+    cli.open_diff(said, "new\n")
+    running.diff(files[0].replace("a.txt", "./c.txt"))
+    unload(running)
+    until(lambda: running.editor.abandoned)
+    assert [one["params"] for one in cli.listen()] == [{"filePath": said}]
+    handover.give_up(handover.receive(handover.claim()), handover.NO_CHORES)
+
+
+def test_an_outcome_after_a_reload_names_the_file_as_it_was_said(
+    running: Running, remote: tuple[Cli, Stream], files: list[str], start: Callable[..., Running], project: Path
+) -> None:
+    cli, _ = remote
+    said, here = f"{THERE}/./c.txt", files[0].replace("a.txt", "./c.txt")
+    cli.open_diff(said, "new\n")
+    running.diff(here)
+    unload(running)
+    again = start(Settings(path_maps=((str(project), THERE),)))
+    stream = cli.listen()
+    again.reject(here)
+    assert stream.skip_to("ide/diffRejected")["filePath"] == said
 
 
 def test_a_diff_is_closed_by_the_name_that_it_was_opened_with(
