@@ -229,7 +229,10 @@ class WindowServer:
         return state
 
     async def close(self, limit: float) -> None:
-        """End every session cleanly and stop serving. What takes longer than `limit` seconds is cut off."""
+        """End every session cleanly and stop serving. What takes longer than `limit` seconds is cut off.
+
+        But a call goes on whose diff the next instance has: the person may read that for as long as they like.
+        """
         self._is_closing = True
         self.contexts.stop()
         await self.withdraw()
@@ -245,10 +248,13 @@ class WindowServer:
             async with asyncio.timeout_at(end):
                 await self.sessions.close()
         self.websockets.close()
-        await self._server.close(end - loop.time())
-        await self._local.server.close(end - loop.time())
+        await self._server.close(end - loop.time(), self._waits)
+        await self._local.server.close(end - loop.time(), self._waits)
         self.sessions.cancel()
         self._is_over.set()
+
+    def _waits(self) -> bool:
+        return self.sessions.is_left and any(session.calls for session in self.sessions)
 
     def _unsendable(self, session: Owner, notification: Notification) -> None:
         """Half of a surrogate pair is no text that JSON in UTF-8 can hold. The session goes on without it."""

@@ -8,12 +8,14 @@ import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from companion import companion as companion_module
 from companion import handover
 from companion.editor import ReviewId, WindowId
 from companion.protocol import DiffAccepted, Notification
@@ -343,6 +345,25 @@ def test_the_call_of_an_agent_that_waits_is_answered_after_a_reload(start: Start
     asking.join(LIMIT)
     [answer] = answers
     assert json.loads(answer["content"][0]["text"]) == {"outcome": "accepted", "content": "mine\n"}
+    guest.__exit__()
+
+
+def test_a_call_waits_for_the_person_however_long_after_a_reload_they_read(
+    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(companion_module, "LINGER", 0.1)
+    running, path = start(), str(project / "a.py")
+    guest = running.agent()
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(guest.tool, "openDiff", filePath=path, newContent="new\n")
+        running.diff(path)
+        again = reload(running, start)
+        before = running.thread._thread
+        wait([answer], 1)  # much longer than the old instance waits for anything else
+        again.accept(path, "mine\n")
+        [told] = answer.result(LIMIT)["result"]["content"]
+        assert json.loads(told["text"])["content"] == "mine\n"
+    until(lambda: not before.is_alive())
     guest.__exit__()
 
 

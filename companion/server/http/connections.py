@@ -38,6 +38,8 @@ KEEP_ALIVE = 300
 """Seconds that a connection may be idle after an answer. uvicorn's usual 5 are too few for a client that was suspended,
 or that waits for a busy machine: it writes to its connection at the moment when we close it, and the request is lost.
 MAX_IDLE bounds their number."""
+STEP = 1.0
+"""Seconds between two checks whether an answer still waits for the person."""
 END = 0.2
 """Seconds that a request has to end when its connection has been cut off."""
 
@@ -333,17 +335,20 @@ class HttpServer:
                     released.append(one.release())
         return released
 
-    async def close(self, limit: float) -> None:
-        """Close each connection after its answer. Those that are still open after `limit` seconds are cut off."""
+    async def close(self, limit: float, waits: Callable[[], bool]) -> None:
+        """Close each connection after its answer.
+
+        Those that are still open after `limit` seconds are cut off, but not while an answer `waits` for the person.
+        """
         await self.stop_accepting()
         for connection in self.connections:
             connection.shutdown()
         loop = asyncio.get_running_loop()
         end = loop.time() + limit
-        while self.connections and (left := end - loop.time()) > 0:
+        while self.connections and ((left := end - loop.time()) > 0 or waits()):
             self._lost.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._lost.wait(), left)
+                await asyncio.wait_for(self._lost.wait(), left if left > 0 else STEP)
         for connection in self.connections:
             connection.transport.abort()
         if tasks := list(self._state.tasks):
