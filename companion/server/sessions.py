@@ -123,6 +123,8 @@ class Session:
         """When the CLI last sent something, as a Unix time in seconds."""
         self.calls: dict[int | str, Callable[[], object]] = {}
         """What cancels the calls that wait for the person, by their ids."""
+        self.proposed: dict[object, str] = {}
+        """The files whose diffs are about to open, until the CLI closes them before."""
         self.requests = InFlight()
         """Its requests that are being answered, streams included."""
         self.in_sdk = InFlight()

@@ -92,18 +92,29 @@ class Tools(ServedTools):
         if isinstance(path := arguments.get("filePath"), str):
             arguments = {**arguments, "filePath": session.here(path)}
         if name == "openDiff":
-            opened = OpenDiffArguments.model_validate(arguments)
-            if why := await self._offer.refusal(session, opened.file_path, "openDiff", "filePath"):
-                return failed(why)
-            later(lambda: self._open(session, opened))
-            return {"content": [], "isError": False}
+            return await self._about_to_open(session, OpenDiffArguments.model_validate(arguments), later)
         closed = CloseDiffArguments.model_validate(arguments)
+        session.proposed = {one: path for one, path in session.proposed.items() if path != closed.file_path}
         content = await self._offer.reviews.close(session, closed.file_path, is_answered=closed.suppress_notification)
         return text(json.dumps({} if content is None else {"content": content}))
 
     def write(self, session: Session, wire: StreamWire, notification: Notification) -> bool:  # noqa: ARG002
         """Write a notification to a session's stream. Returns whether the client can still get it."""
         return wire.write(notification.event)
+
+    async def _about_to_open(self, session: Session, opened: OpenDiffArguments, later: Later) -> dict[str, Any]:
+        this = object()
+        session.proposed[this] = opened.file_path
+        if why := await self._offer.refusal(session, opened.file_path, "openDiff", "filePath"):
+            session.proposed.pop(this, None)
+            return failed(why)
+
+        def begin() -> None:
+            if session.proposed.pop(this, None):
+                self._open(session, opened)
+
+        later(begin)
+        return {"content": [], "isError": False}
 
     def _open(self, session: Session, opened: OpenDiffArguments) -> None:
         if session in self._offer.sessions:  # nobody would get the outcome otherwise

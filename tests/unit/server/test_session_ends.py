@@ -152,6 +152,22 @@ class TestEnd:
             assert answer.result(LIMIT)["result"]["isError"]
         assert running.do(lambda it: list(it.reviews)) == []
 
+    def test_a_diff_that_is_closed_while_the_disk_is_slow_never_opens(
+        self, running: Running, files: list[str], held_up: tuple[threading.Event, threading.Event]
+    ):
+        """The person has answered in the terminal."""
+        cli, _ = running.listening()
+        asked, go_on = held_up
+        with ThreadPoolExecutor(1) as pool, cli.again() as other:
+            answer = pool.submit(cli.tool, "openDiff", filePath=files[0], newContent="x")
+            assert asked.wait(LIMIT)
+            assert other.close_diff(files[0]) == {}
+            go_on.set()
+            assert not answer.result(LIMIT)["result"]["isError"]
+            cli.open_diff(files[1], "y")
+            running.diff(files[1])
+        assert [review.file_path for review in running.do(lambda it: list(it.reviews))] == [files[1]]
+
     def test_a_diff_does_not_open_for_a_session_that_ends_just_after_the_answer(
         self, running: Running, files: list[str], monkeypatch: pytest.MonkeyPatch
     ):
