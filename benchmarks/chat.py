@@ -98,7 +98,7 @@ class Chat:
         """Show another session."""
         package = sys.modules["QwenCompanion.companion.sublime_text.package"]
         number = self.view.id()
-        package.adapter().thread.post(lambda companion: companion.chats.sessions.resume(number, session))
+        package.adapter().thread.post(lambda companion: companion.chats.show(number, session))
 
     def begun(self) -> float:
         """When the daemon began its latest answer, in seconds of the performance counter."""

@@ -8,7 +8,8 @@ back to what was said and done, and `transcript` makes the text of a conversatio
 
 A chat is named by the id of its view, which the editor never gives twice and which a reload leaves as it is. What the
 chats of a window share are its private daemons, one for each folder. A closed tab is forgotten: its prompt and its
-session are in a setting of the window. A chat that is moved to another window ends in the first one.
+session are in a setting of the window. A chat that is moved to another window ends in the first one. A daemon's turn
+that no tab shows any more is seen to its end, since what it writes is to be listed.
 
 One connection, one retry: it reaches the back end, creates or loads the session, reads its events, and decides after a
 failure whether and when to try again; errors that only a person can solve end the retries. A prompt is never lost and

@@ -669,10 +669,6 @@ class Chats:
         if chat := self.get(chat_id):
             chat.connection.confirm_here()
 
-    def begin(self, chat_id: ChatId) -> None:
-        """Begin a new conversation in a chat."""
-        self.show(chat_id)
-
     async def files(self, chat_id: ChatId, words: str) -> list[str]:
         """Files on the daemon's machine whose path has these words, relative to the chat's folder; for a completion."""
         chat = self[chat_id]

@@ -384,10 +384,6 @@ class ChatSessions:
     def __init__(self, chats: Chats) -> None:
         self._chats = chats
 
-    def resume(self, chat_id: ChatId, session: str) -> None:
-        """Show another conversation in a chat."""
-        self._chats.show(chat_id, session)
-
     async def page(self, chat_id: ChatId, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
         """A page of the conversations in the chat's folder: those that are pinned first, then the latest."""
         client, _, folder = await self._chats.reached(chat_id)

@@ -117,7 +117,7 @@ class TestWithoutChat(CompanionCase):
         for command, expected in (
             ("qwen_companion_chat_sessions", "sessions.page"),
             ("qwen_companion_daemon", "locality"),
-            ("qwen_companion_chat_new", "begin"),
+            ("qwen_companion_chat_new", "show"),
         ):
             recorder = Recorder()
             recorder.answers.update({"sessions.page": loaded("backends.agent").SessionPage(()), "locality": "Here."})

@@ -317,7 +317,7 @@ class TestSlashCommands(ChatCase):
             self.chats.calls.clear()
             self.type(text)
             self.window.run_command("qwen_companion_chat_send")
-            yield from self.told("begin")
+            yield from self.told("show")
             self.assertEqual(self.chats.of("send"), [])
             self.assertEqual(self.prompt, "")
 
@@ -326,7 +326,7 @@ class TestSlashCommands(ChatCase):
         self.chat.excerpts.append(excerpt)
         self.type("/new  fix\nit")
         self.window.run_command("qwen_companion_chat_send")
-        yield from self.told("begin")
+        yield from self.told("show")
         self.assertEqual(self.chats.of("send"), [])
         self.assertEqual(self.prompt, "fix\nit")
         self.assertEqual(self.chat.excerpts, [excerpt])

@@ -38,12 +38,12 @@ class TestSessions(ChatCase):
     def test_a_new_chat(self) -> Steps:
         yield from self.sessions()
         self.screen.pick("New Chat")
-        yield from self.told("begin")
+        yield from self.told("show")
 
     def test_open(self) -> Steps:
         yield from self.what("Open")
-        yield from self.told("sessions.resume")
-        self.assertEqual(self.chats.of("sessions.resume"), [(self.chat.id, "session-1")])
+        yield from self.told("show")
+        self.assertEqual(self.chats.of("show"), [(self.chat.id, "session-1")])
 
     def test_rename(self) -> Steps:
         yield from self.what("Rename…")

@@ -90,8 +90,8 @@ class TestOpening(TabsCase):
     def test_new_chat_begins_anew_in_the_tab_that_is_there(self) -> Steps:
         yield from self.go(self.first.view)
         self.window.run_command("qwen_companion_chat_new")
-        yield from self.told("begin")
-        self.assertEqual(self.chats.of("begin"), [(self.first.id,)])
+        yield from self.told("show")
+        self.assertEqual(self.chats.of("show"), [(self.first.id,)])
         self.assertEqual(len(self.adapter.chats.within(self.window)), 2)
 
     def test_each_tab_has_the_letter_of_the_setting(self) -> Steps:
@@ -173,7 +173,7 @@ class TestRouting(TabsCase):
         self.assertEqual(self.window.active_view(), third.view)
         yield from self.choose("s1", "Open")
         yield lambda: self.window.active_view() == self.first.view
-        self.assertEqual(self.chats.of("sessions.resume"), [])
+        self.assertEqual(self.chats.of("show"), [])
 
     def test_a_session_of_another_agent_with_the_same_id_is_another_one(self) -> Steps:
         for chat, name in ((self.first, "s1"), (self.second, "s2")):
@@ -185,8 +185,8 @@ class TestRouting(TabsCase):
         yield lambda: len(self.screen.panels) > before
         self.assertEqual(self.window.active_view(), self.second.view)
         yield from self.choose("s1", "Open")
-        yield from self.told("sessions.resume")
-        self.assertEqual(self.chats.of("sessions.resume"), [(self.second.id, "s1")])
+        yield from self.told("show")
+        self.assertEqual(self.chats.of("show"), [(self.second.id, "s1")])
 
     def test_from_a_file_commands_are_for_the_one_that_had_the_focus_last(self) -> Steps:
         for chat in (self.second, self.first, self.second):

@@ -271,7 +271,7 @@ class ChatViews:
 
     def begin(self, chat: ChatView) -> None:
         """Begin a new conversation in a chat. The one before stays in the list."""
-        self.tell(lambda chats: chats.begin(chat.id))
+        self.tell(lambda chats: chats.show(chat.id))
 
     def cancel(self, chat: ChatView) -> None:
         """End the turn that is shown to run, and not one that has begun meanwhile."""

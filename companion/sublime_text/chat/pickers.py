@@ -419,7 +419,7 @@ class _Actions:
         if other:
             self._adapter.chats.go_to(other)
             return
-        self._adapter.thread.post(lambda companion: companion.chats.sessions.resume(self._chat.id, self._session.id))
+        self._adapter.chats.tell(lambda chats: chats.show(self._chat.id, self._session.id))
 
     def _reopen(self) -> None:
         self._ask(lambda chats: chats.sessions.reopen(self._chat.id, self._session.id), "")

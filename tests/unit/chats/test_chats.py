@@ -394,7 +394,7 @@ async def test_opening_it_again_draws_it_anew(room: Room) -> None:
     count = len(room.editor.renders[1])
     room.chats.open(CHAT, WINDOW, room.folder)
     room.chats.open(CHAT, WINDOW, room.folder, "s")
-    room.chats.sessions.resume(CHAT, "s")
+    room.chats.show(CHAT, "s")
     await until(lambda: len(room.editor.renders[1]) > count and room.render.replaces_all)
     assert "Once" in room.editor.chat_texts[1]
     assert len(room.daemon.asked("GET /capabilities")) == 1

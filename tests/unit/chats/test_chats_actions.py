@@ -88,9 +88,9 @@ async def test_what_fails_is_said_with_what_to_do(room: Room) -> None:
     not_connected = "The chat isn't connected. Wait until it is, or reconnect."
     room.chats.cancel(CHAT)
     assert room.editor.said == [(not_connected, None)]
-    for method in (room.chats.begin, room.chats.reconnect):
+    for method in (room.chats.show, room.chats.reconnect):
         method(CHAT)
-    room.chats.sessions.resume(CHAT, "s")
+    room.chats.show(CHAT, "s")
     with pytest.raises(ChatError):
         await room.chats.sessions.page(CHAT)
     room.daemon.routes["GET /capabilities"] = 401, {"error": "Unauthorized"}
@@ -114,7 +114,7 @@ async def test_sessions_are_listed_the_latest_first(room: Room) -> None:
     await room.opened()
     assert [session.id for session in (await room.chats.sessions.page(CHAT)).sessions] == ["new", "made", "old"]
     # One that asks too early waits for the connection.
-    room.chats.begin(CHAT)
+    room.chats.show(CHAT)
     assert len((await room.chats.sessions.page(CHAT)).sessions) == 3
 
 

@@ -184,7 +184,7 @@ def session_prompt(params):
         room.say("two")
         await until(lambda: room.render.status.queue)
         await until(lambda: not room.render.unsent)
-        room.chats.begin(CHAT)
+        room.chats.show(CHAT)
         await until(lambda: room.editor.returned)
         assert room.editor.returned == [(1, Draft("two"), "The conversation has changed before this was sent.")]
 

@@ -224,7 +224,7 @@ async def test_the_diff_stays_while_the_connection_is_lost(room: Room, project: 
     assert votes(room) == []
 
 
-@pytest.mark.parametrize("end", ["close", "begin", "window_closed"])
+@pytest.mark.parametrize("end", ["close", "show", "window_closed"])
 async def test_the_end_of_the_chat_answers_nothing(room: Room, project: Path, end: str) -> None:
     ask(room.stream, 1, (str(project / "a.py"), "", "new\n"))
     await room.diff()

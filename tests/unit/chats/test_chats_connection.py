@@ -114,8 +114,8 @@ def logged(room: Room) -> list[list[str]]:
 
 LEAVE: dict[str, Callable[[Room], object]] = {
     "its tab is closed": lambda room: room.chats.close(CHAT),
-    "a new conversation is begun": lambda room: room.chats.begin(CHAT),
-    "another one is shown": lambda room: room.chats.sessions.resume(CHAT, "other"),
+    "a new conversation is begun": lambda room: room.chats.show(CHAT),
+    "another one is shown": lambda room: room.chats.show(CHAT, "other"),
     "the chat works in another folder": lambda room: room.chats.open(CHAT, WINDOW, f"{room.folder}/other"),
 }
 
@@ -163,9 +163,9 @@ async def test_the_calls_of_a_turn_are_logged_once_though_one_looks_elsewhere_me
     before = await room.opened()
     write(before, 1, "first")
     await until(lambda: room.render.session)
-    room.chats.begin(CHAT)
+    room.chats.show(CHAT)
     await room.live()
-    room.chats.sessions.resume(CHAT, "s")
+    room.chats.show(CHAT, "s")
     stream = await room.live()
     write(stream, 1, "first")
     await until(lambda: room.render.status.running)

@@ -95,7 +95,7 @@ async def test_a_prompt_that_waits_for_its_turn_comes_back_while_the_screen_is_b
     elif closes == "its window":
         room.chats.window_closed(WINDOW)
     else:
-        room.chats.begin(CHAT)
+        room.chats.show(CHAT)
     await until(lambda: returned(room) == ["queued"])
     is_free.set()
 
@@ -166,7 +166,7 @@ def session_prompt(params):
             elif closes == "its window":
                 room.chats.window_closed(WINDOW)
             else:
-                room.chats.begin(CHAT)
+                room.chats.show(CHAT)
             turn = began.call_args.args[3]
             ended.assert_called_once_with(WINDOW, CHAT, turn)
         [told] = reasons.turns

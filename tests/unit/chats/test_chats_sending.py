@@ -342,7 +342,7 @@ async def test_what_was_not_sent_comes_back_when_the_chat_is_closed_and_for_anot
     room.chats.open(CHAT, WINDOW, room.folder)
     await room.state("waiting")
     room.chats.send(CHAT, Draft("one"))
-    room.chats.begin(CHAT)
+    room.chats.show(CHAT)
     assert room.editor.returned == [(1, Draft("one"), "The conversation has changed before this was sent.")]
     room.chats.send(CHAT, Draft("two"))
     room.chats.close(CHAT)

@@ -35,7 +35,7 @@ async def test_a_prompt_that_went_back_with_the_conversation_is_not_sent_later(r
     room.daemon.routes["GET /capabilities"] = None
     room.chats.open(CHAT, WINDOW, room.folder)
     room.chats.send(CHAT, Draft("Before"))
-    room.chats.begin(CHAT)
+    room.chats.show(CHAT)
     await until(lambda: returned(room) == ["Before"])
     room.daemon.routes["GET /capabilities"] = right
     room.chats.reconnect(CHAT)
@@ -49,7 +49,7 @@ async def test_a_prompt_that_the_daemon_has_taken_does_not_go_back_with_the_conv
     await room.opened()
     room.chats.send(CHAT, Draft("Taken"))
     await until(lambda: [each.state for each in room.render.unsent] == ["sent"])
-    room.chats.begin(CHAT)
+    room.chats.show(CHAT)
     await room.live()
     assert returned(room) == []
 
@@ -86,7 +86,7 @@ async def test_a_prompt_that_is_on_its_way_is_not_said_to_be_unsent(room: Room, 
     elif ends == "its tab":
         room.chats.close(CHAT)
     else:
-        room.chats.begin(CHAT)
+        room.chats.show(CHAT)
     assert room.editor.returned == [
         (CHAT, Draft("Once"), ON_ITS_WAY),
         (CHAT, Draft("Then"), unsent[ends]),
