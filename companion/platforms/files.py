@@ -615,7 +615,7 @@ def is_elsewhere(path: str, folders: Iterable[str] = ()) -> bool:
     """
     plain = path.replace("\\", "/")
     inside = (folder.replace("\\", "/").rstrip("/") + "/" for folder in folders if folder)
-    return plain.startswith(("//", "/??/")) and not any(map(plain.startswith, inside))
+    return plain.startswith(("//", "/??/")) and not any(map(f"{plain}/".startswith, inside))
 
 
 def real_folder(path: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -146,12 +146,12 @@ def _first(arguments: Mapping[str, Any], names: Sequence[str]) -> str | None:
     return next((value for name in names if isinstance(value := arguments.get(name), str)), None)
 
 
-def real_path(path: str) -> str:
+def real_path(path: str, folders: Iterable[str]) -> str:
     """A path that an agent names, without links and as the system compares it; empty if it can't be one.
 
-    It blocks.
+    So is one of another computer than the folders are on, where nobody looks. It blocks.
     """
-    if not os.path.isabs(path):
+    if not os.path.isabs(path) or files.is_elsewhere(path, folders):
         return ""
     try:
         return os.path.normcase(files.resolved(path))

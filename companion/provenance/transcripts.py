@@ -804,7 +804,7 @@ class Transcripts:
                 del self._known[path]
                 continue
             self._read.add(path)
-            cwd = real_path(transcript.talk.cwd)
+            cwd = real_path(transcript.talk.cwd, folders)
             is_here = bool(cwd) and places.is_in(cwd, folders)
             if is_here:
                 read.append(transcript)
@@ -837,7 +837,7 @@ def _written_before(talk: _Conversation, turn: TranscriptTurn, folders: Sequence
     left = {each.path: each for found in earlier for call in found.calls for each in call.replaced}
     written = [0]
     for each in left.values():
-        path = real_path(each.path) if each.is_whole else ""
+        path = real_path(each.path, folders) if each.is_whole else ""
         if path and places.is_in(path, folders):
             with contextlib.suppress(OSError):
                 now = files.read(path, STEP)

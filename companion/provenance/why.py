@@ -304,7 +304,7 @@ class Provenance:
 def is_tied(turn: ReportedTurn, texts: Texts | None) -> bool:
     """Whether a turn of a transcript has left a file as it says, to the byte: it may be anybody's. It blocks."""
     known = {os.path.normcase(path): (before, after) for path, before, after in texts or ()}
-    steps = _steps(turn)
+    steps = _steps(turn, [os.path.dirname(path) for path, _, _ in texts or ()])
     return any(is_seen(*known[path], steps[path]) for path in steps.keys() & known.keys())
 
 
@@ -342,7 +342,7 @@ def _written(
 ) -> Iterator[tuple[str, int, LoggedCall]]:
     """What each call has written: the folder, the call's number, and what is logged of it."""
     known = {os.path.normcase(path): (before, after) for path, before, after in texts or ()}
-    steps = _steps(turn)
+    steps = _steps(turn, [folder for sharing in sharings for folder in sharing.folders])
     for path, done in steps.items():
         root = next(filter(None, (_root_of(path, sharing) for sharing in sharings)), None)
         if root is None:
@@ -367,12 +367,12 @@ def _root_of(path: str, sharing: Sharing) -> str | None:
     return None if root is None or sharing.is_excluded(path, roots) else root
 
 
-def _steps(turn: ReportedTurn) -> dict[str, list[ReplayStep]]:
+def _steps(turn: ReportedTurn, folders: Sequence[str]) -> dict[str, list[ReplayStep]]:
     """What the calls of a turn say that they have replaced, by the file's real path."""
     steps: dict[str, list[ReplayStep]] = {}
     for number, call in enumerate(turn.calls):
         for replaced in call.replaced:
-            if path := real_path(replaced.path):
+            if path := real_path(replaced.path, folders):
                 steps.setdefault(path, []).append(ReplayStep(number, replaced))
     return steps
 
@@ -503,7 +503,7 @@ class ProposalReasons:
         known: dict[ReviewId, str] = {}
         roots = [os.path.realpath(folder) for folder in sharing.folders]
         for each in proposals:
-            path = real_path(each.path)
+            path = real_path(each.path, sharing.folders)
             if below(path, roots) is None or sharing.is_excluded(path, roots):
                 continue
             try:
@@ -531,8 +531,9 @@ def _fitting(proposal: CliProposal, path: str, transcripts: Sequence[CliTranscri
     for transcript in transcripts:
         for call in transcript.talk.waiting(proposal.since):
             named = {each.path for each in call.replaced}
-            is_alike = len(named) == 1 and os.path.basename(min(named)) == os.path.basename(proposal.path)
-            if is_alike and real_path(min(named)) == path and _makes(call.replaced, proposal, effort):
+            folder, name = os.path.split(proposal.path)
+            is_alike = len(named) == 1 and os.path.basename(min(named)) == name
+            if is_alike and real_path(min(named), [folder]) == path and _makes(call.replaced, proposal, effort):
                 yield call
 
 

@@ -100,4 +100,5 @@ def test_a_path_of_another_computer_is_told_from_one_of_a_folder_there():
     assert is_elsewhere("\\??\\UNC\\host\\share\\a.py", ["/p"])
     assert is_elsewhere("\\\\host\\shared\\a.py", ["\\\\host\\share"])
     assert not is_elsewhere("\\\\host\\share\\a.py", ["\\\\host\\share"])
+    assert not is_elsewhere("\\\\host\\share\\p", ["\\\\host\\share\\p"])
     assert not is_elsewhere("/p/a.py")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from companion.conversation.snapshot import Diff, Item, Location, Message, Tool, Turn
+from companion.exclusion import Sharing
 from companion.provenance import calls as of_calls
 from companion.provenance.calls import MAX_SAID, WritingCall, calls_of, last_paragraph
+from companion.provenance.log import ProvenanceLog
+from companion.provenance.why import is_tied, log_turn
 
 
 def tool(name: str, *diffs: Diff, status: str = "completed", **more: object) -> Tool:
@@ -90,3 +93,17 @@ def test_the_arguments_say_it_where_there_is_no_diff() -> None:
         for call in calls(*(tool("1", input=each) for each in arguments))
     ]
     assert found == [[("a", "b")], [(None, "all")], [("a", "b")]]
+
+
+def test_no_path_that_an_agent_names_is_looked_for_on_another_computer(monkeypatch: pytest.MonkeyPatch):
+    """Windows would send it the person's credentials."""
+    looked: list[str] = []
+    monkeypatch.setattr(of_calls.files, "resolved", lambda path: looked.append(path) or path)
+    for path in ("//host/share/a.py", "//host/project-2/a.py"):
+        replaced = (of_calls.TextReplacement(path, "a", "b"),)
+        turn = of_calls.ReportedTurn("A", "do it", (WritingCall("1", "edit", replaced),))
+        assert log_turn(ProvenanceLog(), [Sharing(folders=("/p", "//host/project"))], turn, None) == []
+        assert not is_tied(turn, [("/p/a.py", "a", "b")])
+    assert looked == []
+    for path in ("/p/a.py", "//host/project", "//host/project/a.py"):
+        assert of_calls.real_path(path, ["//host/project"]) == path
