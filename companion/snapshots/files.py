@@ -22,8 +22,19 @@ TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.qwen-companion")
 """The whole name of a file that takes another one's place as soon as it is written."""
 
 
+_IS_WINDOWS = os.name == "nt"
+_GITS_ON_WINDOWS = re.compile(r"(?:\.git|git~\d+)[ .]*(?::.*)?", re.IGNORECASE)
+
+
 class WriteRefusedError(OSError):
     """A file is not written; the text says why, for the person."""
+
+
+def is_gits_own(path: str) -> bool:
+    """Whether a path is in a folder of git's own, by any name that the system takes for `.git`."""
+    if not _IS_WINDOWS:
+        return ".git" in path.lower().split("/")
+    return any(map(_GITS_ON_WINDOWS.fullmatch, path.replace("\\", "/").split("/")))
 
 
 def clear_temporaries(root: str, paths: Iterable[str]) -> None:
@@ -44,7 +55,7 @@ def _held(
     Raises WriteRefusedError, which says what can't be done; other errors that are `passed` are as they were.
     """
     full = os.path.join(root, path)
-    if not full.startswith(os.path.join(root, "")) or ".git" in path.lower().split("/"):
+    if not full.startswith(os.path.join(root, "")) or is_gits_own(path):
         raise WriteRefusedError(f"{path} is not below {root}")
     try:
         with files.place(full, makes_folders=makes_folders) as at:

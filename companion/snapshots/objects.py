@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from . import project
 from .entries import LARGE, LARGEST, REPOSITORY, Difference, Entry, TreeSnapshot
-from .files import WriteRefusedError, blob_id, copied
+from .files import WriteRefusedError, blob_id, copied, is_gits_own
 from .git import MEMORY, Git, GitError, GitStoppedError, batches, few_batches, names_in
 from .project import Repository, copy_index, lent_objects, repository
 
@@ -547,4 +547,4 @@ class Commits:
 
 def _is_plain(path: str) -> bool:
     names = path.replace("\\", "/").split("/") if os.name == "nt" else path.split("/")
-    return not any(name in {"", ".", ".."} or name.rstrip(" .").lower() == ".git" for name in names)
+    return not is_gits_own(path) and {"", ".", ".."}.isdisjoint(names)

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from companion.snapshots import files, project
 from companion.snapshots import git as git_module
-from companion.snapshots import project
+from companion.snapshots.files import WriteRefusedError
 from companion.snapshots.git import Git
 
 from .folders import GIT, committed, git
@@ -477,3 +478,23 @@ async def test_without_a_repository_or_a_review_there_is_nothing_to_compare_with
         points = await at.since.points(WINDOW)
         assert isinstance(points, str)
         assert "off" in points
+
+
+@pytest.mark.parametrize("name", [".git", ".GIT", ".git . ", "git~1", "GIT~2", ".git::$INDEX_ALLOCATION"])
+def test_a_name_by_which_windows_means_gits_own_folder_is_never_written(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Whoever has made a commit decides which names are in its trees."""
+    monkeypatch.setattr(files, "_IS_WINDOWS", True)
+    assert files.is_gits_own(f"sub/{name}/config")
+    with pytest.raises(WriteRefusedError):
+        files.write(str(tmp_path), f"{name}/config", "100644", b"[core]\n")
+    assert not os.path.lexists(tmp_path / name)
+    for other in ("git", "git~1.txt", ".github", "a.git", ".gitignore"):
+        assert not files.is_gits_own(f"sub/{other}")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names that Windows lacks")
+def test_such_a_name_is_one_of_any_file_elsewhere(tmp_path: Path):
+    files.write(str(tmp_path), "git~1", "100644", b"mine")
+    assert (tmp_path / "git~1").read_bytes() == b"mine"
