@@ -41,6 +41,14 @@ async def answered(path: str, look: Callable[[], T], limit: float = DISK) -> T:
         raise HangingError(path, "is on a disk that does not answer") from None
 
 
+def guarded(do: Callable[..., object], *args: object) -> None:
+    """Do one of several things: its failure, which is logged, is no reason to leave out the others."""
+    try:
+        do(*args)
+    except Exception:
+        logger.exception("Unexpected")
+
+
 class LoopTasks:
     """Begins tasks, and logs what they raise."""
 

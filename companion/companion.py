@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from .backends.agent import OfferedServer
 from .backends.connector import end_leftovers
-from .background import LoopTasks
+from .background import LoopTasks, guarded
 from .changes import places
 from .changes.change_screen import ChangeScreen
 from .changes.decisions import Decisions
@@ -510,12 +510,12 @@ class Companion:
     async def _look_again(self) -> None:
         while not self._is_ending:
             for window, _ in list(self._unserved.values()):
-                _guarded(self.window_opened, window)
+                guarded(self.window_opened, window)
             for server in self._windows.values():
-                _guarded(server.contexts.touched)
-                _guarded(server.heal)
-                _guarded(server.watch)
-            _guarded(self._read_transcripts)
+                guarded(server.contexts.touched)
+                guarded(server.heal)
+                guarded(server.watch)
+            guarded(self._read_transcripts)
             self._background(self.reviews.check_disk())
             await asyncio.sleep(TICK)
 
@@ -603,14 +603,6 @@ def silent_clis(folders: Sequence[str]) -> dict[str, str]:
         if mode in cli.family.silent_modes and any(is_inside(cwd, folder) for folder in real):
             found[cli.family.name] = f"{mode}, {why}"
     return found
-
-
-def _guarded(do: Callable[..., object], *args: object) -> None:
-    """Do something for one window: its failure is no reason to forget the others."""
-    try:
-        do(*args)
-    except Exception:
-        logger.exception("Unexpected")
 
 
 async def _clear_leftovers() -> None:

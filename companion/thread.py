@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from . import handover
-from .background import Executor
+from .background import Executor, guarded
 from .clis.discovery import EnvironmentVariables
 from .editor import WindowId
 from .libraries import guard
@@ -121,7 +121,7 @@ class CompanionThread:
                     self._waiting[key] = call
                 return
             loop, companion, _ = self._running
-            loop.call_soon_threadsafe(_guarded, call, companion)
+            loop.call_soon_threadsafe(guarded, call, companion)
 
     def stop(self, timeout: float, *, hand_over: bool = False) -> bool:
         """Stop, and wait at most `timeout` seconds. Returns whether the thread has ended.
@@ -270,7 +270,7 @@ class CompanionThread:
                 self._running = loop, companion, stop
                 waiting, self._waiting = self._waiting, {}
             for call in waiting.values():
-                _guarded(call, companion)
+                guarded(call, companion)
             companion.begin_telling()
             for message in self._told:
                 self._editor.messenger.settle(message)
@@ -320,10 +320,3 @@ def _of_loop(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         logger.debug("A connection did not end well: %s", error)
     else:
         loop.default_exception_handler(context)
-
-
-def _guarded(call: Call, companion: Companion) -> None:
-    try:
-        call(companion)
-    except Exception:
-        logger.exception("Unexpected")

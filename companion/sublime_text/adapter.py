@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
 
-from ..background import Executor
+from ..background import Executor, guarded
 from ..clis.mcp_configuration import renew
 from ..editor import WindowId, sentence
 from ..log import Log
@@ -254,7 +254,7 @@ class Adapter:
             self.unsaved.close_all,
             self.chats.close_all,
         ):
-            _guarded(end)
+            guarded(end)
 
     def _loaded(self, view: sublime.View) -> None:
         self.events.loaded(view)
@@ -304,11 +304,3 @@ def _why(error: BaseException) -> str:
         case _:
             logger.error("A question could not be answered", exc_info=error)
             return "That could not be done. Sublime's console says why."
-
-
-def _guarded(end: Callable[[], object]) -> None:
-    """Do a part of the end, so that the other parts are done if it fails."""
-    try:
-        end()
-    except Exception:
-        logger.exception("The package could not end as it should")

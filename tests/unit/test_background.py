@@ -9,7 +9,7 @@ import time
 import pytest
 
 from companion import background
-from companion.background import Executor
+from companion.background import Executor, guarded
 
 from .conftest import until
 
@@ -105,3 +105,11 @@ def test_a_thread_that_nobody_needs_ends(monkeypatch: pytest.MonkeyPatch):
     until(lambda: not pool._count)
     assert pool.submit(int).result(60) == 0
     pool.shutdown()
+
+
+def test_what_fails_is_logged_and_holds_up_nothing_else(stormy: pytest.LogCaptureFixture) -> None:
+    done: list[int] = []
+    for do, at in ((done.remove, 1), (done.append, 2)):
+        guarded(do, at)
+    assert done == [2]
+    assert [record.levelname for record in stormy.records] == ["ERROR"]
