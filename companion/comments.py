@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from .json_text import read_own
+from .json_text import as_list, as_object, as_text, read_own
 from .platforms.files import make_private_folder, rename, write_private
 from .platforms.paths import path_key
 from .visible import visible, visible_name
@@ -123,16 +123,15 @@ class Comment:
     @classmethod
     def of(cls, data: object) -> Comment | None:
         """A comment from an object of JSON; None if it is none."""
-        fields: Mapping[str, object] = cast("Mapping[str, object]", data) if isinstance(data, dict) else {}
+        fields = as_object(data)
         texts = {name: value for name in _TEXTS if isinstance(value := fields.get(name), str)}
         times = {
             name: float(value)
             for name in _TIMES
             if isinstance(value := fields.get(name), int | float) and 0 <= value < _MOST
         }
-        first, side, lines = fields.get("first"), fields.get("side"), fields.get("lines")
-        found = cast("list[object]", lines) if isinstance(lines, list) else []
-        quoted = tuple(line for line in found if isinstance(line, str))
+        first, side = fields.get("first"), fields.get("side")
+        quoted = tuple(line for line in as_list(fields.get("lines")) if isinstance(line, str))
         if len(texts) < len(_TEXTS) or len(times) < len(_TIMES) or not isinstance(first, int) or not 1 <= first < _MOST:
             return None
         if side not in ("file", "proposal", "original", "removed"):
@@ -145,11 +144,11 @@ class Comment:
             side=side,
             agent=texts["agent"],
             sent=times["sent"],
-            to=found_to if isinstance(found_to := fields.get("to"), str) else "",
+            to=as_text(fields.get("to")),
             is_in_prompt=fields.get("is_in_prompt") is True,
             has_changed=fields.get("has_changed") is True,
             left_out=left_out if isinstance(left_out := fields.get("left_out"), int) and 0 < left_out < _MOST else 0,
-            by=by if isinstance(by := fields.get("by"), str) else "",
+            by=as_text(fields.get("by")),
             rank=rank if isinstance(rank := fields.get("rank"), int) and 0 < rank < _MOST else 0,
             written=times["written"],
             id=texts["id"],
@@ -380,10 +379,15 @@ def named(comment: Comment, path: str) -> str:
 
     It begins with no slash, which would make a command of it.
     """
+    return f"{markdown(code_span(path), [_range(comment)])}{_about(comment)}:\n{words(comment)}"
+
+
+def code_span(path: str) -> str:
+    """A path as code in Markdown."""
     text = visible_name(path)
     ticks = "`" * (1 + max((len(run) for run in _TICKS.findall(text)), default=0))
     blank = " " if len(ticks) > 1 else ""
-    return f"{markdown(f'{ticks}{blank}{text}{blank}{ticks}', [_range(comment)])}{_about(comment)}:\n{words(comment)}"
+    return f"{ticks}{blank}{text}{blank}{ticks}"
 
 
 def words(comment: Comment) -> str:

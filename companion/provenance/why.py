@@ -20,11 +20,12 @@ from ..changes.change_screen import Listing
 from ..changes.lines import MAX_COMPARED, differences
 from ..changes.places import PlaceError
 from ..changes.rows import ChangeRow
+from ..comments import code_span
 from ..editor import ChatId, Messages, ReviewId, ViewId, WindowId
 from ..exclusion import Sharing
 from ..platforms import files
 from ..settings import ReadTranscripts
-from ..visible import visible, visible_name
+from ..visible import visible
 from .calls import ReportedTurn, TextReplacement, below, real_path
 from .lines import Effort, Found, LoggedLines, ReplayStep, TooMuchError, added_runs, is_seen, runs_of
 from .log import MAX_REASON, LoggedCall, LoggedTurn, ProvenanceLog
@@ -556,7 +557,6 @@ def _done(text: str, replaced: Sequence[TextReplacement], effort: Effort) -> str
     return text
 
 
-_TICKS = re.compile(r"`+")
 _MEANS = re.compile(r"([\\`*_\[\]<>#|~!])")
 
 
@@ -567,8 +567,8 @@ def review_report(turns: Sequence[LoggedTurn], listing: Listing, comments: str, 
     """
     parts = [f"# Review of {_time(now)}"]
     parts += [_turn(turn) for turn in turns if turn.agent]
-    waiting = [f"- {_code(row.path)} {_count(row)}" for row in listing.rows]
-    decided = [f"- {_code(row.path)} {_count(row)}: {word}" for row, word in listing.done]
+    waiting = [f"- {code_span(row.path)} {_count(row)}" for row in listing.rows]
+    decided = [f"- {code_span(row.path)} {_count(row)}: {word}" for row, word in listing.done]
     parts += [_section("Waits for a review", waiting), _section("Reviewed", decided)]
     parts += [f"## Comments\n\n{comments}"] if comments else []
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -583,7 +583,7 @@ def _turn(turn: LoggedTurn) -> str:
         lines = sum(len(run.added) for run in call.runs)
         asked = f" (asked: {_plain(call.asked)})" if call.asked.strip() else ""
         reason = f": {_plain(call.reason)}" if call.reason.strip() else ""
-        calls.append(f"- {_code(call.path)}, {lines} line{'s' * (lines != 1)}{asked}{reason}")
+        calls.append(f"- {code_span(call.path)}, {lines} line{'s' * (lines != 1)}{asked}{reason}")
     return "\n\n".join([*said, "\n".join(calls)])
 
 
@@ -599,13 +599,6 @@ def _quoted(text: str) -> str:
 def _plain(text: str) -> str:
     """A text in one line in which nothing is Markdown."""
     return _MEANS.sub(r"\\\1", " ".join(visible(text).split()))
-
-
-def _code(path: str) -> str:
-    text = visible_name(path)
-    ticks = "`" * (1 + max((len(run) for run in _TICKS.findall(text)), default=0))
-    blank = " " if len(ticks) > 1 else ""
-    return f"{ticks}{blank}{text}{blank}{ticks}"
 
 
 def _count(row: ChangeRow) -> str:
