@@ -166,7 +166,7 @@ class TestEmptyPrompt(TerminalCase):
         self.assertEqual(told, [""])
 
     def test_a_mention_that_the_prompt_does_not_take_is_copied(self) -> Steps:
-        self.set_limit("sublime_text.prompts", "LOOKS", 3)
+        self.set_limit("sublime_text.actions", "LOOKS", 3)
         self.show(prompt_with("please read"))
         self.send_file()
         yield lambda: self.screen.said("has not taken the text", "in the clipboard")
