@@ -148,7 +148,7 @@ async def test_a_look_that_does_not_end_is_said(work: Work, monkeypatch: pytest.
 
 async def test_a_look_that_waits_for_the_persons_answer_is_not_late(work: Work, monkeypatch: pytest.MonkeyPatch):
     """One that doesn't end after the answer is."""
-    monkeypatch.setattr(rounds, "LATE", 0.4)
+    monkeypatch.setattr(rounds, "LATE", 1.2)
     await work.begun()
     path, go_on, answered = work.path / "a.py", threading.Event(), asyncio.Event()
     path.write_text(theirs := LINES.replace("line 3\n", "agent\n"))
@@ -170,7 +170,7 @@ async def test_a_look_that_waits_for_the_persons_answer_is_not_late(work: Work, 
     work.editor.said.clear()  # on a busy machine, a scan before took longer
     for folder in work.known.folders.values():
         folder.trouble = ""
-    await asyncio.sleep(1.5)
+    await asyncio.sleep(2)
     assert (work.editor.said, work.rounds.roots.troubles(WINDOW)) == ([], ())
     monkeypatch.setattr(Folder, "scan", hanging)
     answered.set()

@@ -300,7 +300,7 @@ async def test_a_diff_that_cant_be_shown_leaves_the_question_to_the_chat(
     assert list(room.reviews) == []
     assert room.chats.questions(WINDOW) == 1
     assert votes(room) == []
-    assert room.render.status.permissions
+    await until(lambda: room.render.status.permissions)
 
 
 async def test_who_wants_no_diffs_gets_none(room: Room, project: Path) -> None:
