@@ -19,7 +19,6 @@ from companion.sublime_text.minihtml import COLOURS, LINK_COLOUR, SIGN_COLOURS
 from headless.schemes import SCHEMES
 
 MARKS = Path(__file__).parents[2] / "companion" / "sublime_text" / "review" / "diff_marks.py"
-INLINE = MARKS.with_name("removed_lines.py")
 ENOUGH = 4.5
 SMALL = 0.01
 """What the steps of the lightness may leave."""
@@ -158,6 +157,12 @@ def test_the_words_of_a_decision_are_readable_without_any_correction(scheme: str
         assert min(contrast(words, palette["tint"]), contrast(words, palette["background"])) >= ENOUGH
 
 
+def style_of(phantom: str) -> str:
+    """The style of a phantom, by the name of its text in the module, as one line."""
+    [text] = re.findall(rf"^{phantom} = \((.*?)^\)$", MARKS.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return re.sub(r'"\n    f?"', " ", text).replace("{{", "{").replace("}}", "}")
+
+
 @pytest.mark.parametrize("scheme", [*GROUNDS, *sorted(SCHEMES)])
 @given(hue=COLOUR, red=COLOUR)
 def test_the_links_of_fillers_and_below_removed_lines_are_readable(scheme: str, hue: Colour, red: Colour) -> None:
@@ -167,8 +172,8 @@ def test_the_links_of_fillers_and_below_removed_lines_are_readable(scheme: str, 
     else:
         side, background, foreground = GROUNDS[scheme]
         palette = {"background": parsed(background), "foreground": parsed(foreground), "bluish": hue, "redish": red}
-    for module, before in ((MARKS, f"html.{side} {{ "), (INLINE, "html { ")):
-        style = re.sub(r'"\n    f?"', " ", module.read_text("utf-8")).replace("{{", "{").replace("}}", "}")
+    for phantom, before in (("_FILLER", f"html.{side} {{ "), ("_GONE", "html { ")):
+        style = style_of(phantom)
         [(name, behind)] = re.findall(rf"{re.escape(before)}--(\w+): (color\(.*?%\)\));", style)
         palette[name] = evaluated(behind, palette)
         [link] = re.findall(r"\ba \{ text-decoration: none; color: (.*?); \}", style)
@@ -178,7 +183,7 @@ def test_the_links_of_fillers_and_below_removed_lines_are_readable(scheme: str, 
 @pytest.mark.parametrize("side", sorted(SCHEMES))
 def test_removed_lines_and_their_words_are_readable(side: str) -> None:
     palette = {name: parsed(value) for name, value in SCHEMES[side].palette().items()}
-    style = INLINE.read_text("utf-8").replace('"\n    "', " ").replace("{{", "{").replace("}}", "}")
+    style = style_of("_GONE")
     for name in ("gone", "word"):
         [behind] = re.findall(rf"--{name}: (color\(.*?%\)\));?", style)
         palette[name] = evaluated(behind, palette)
