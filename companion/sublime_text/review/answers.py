@@ -18,7 +18,7 @@ from ...chats.transcript.plain import flat
 from ...review.changes import Action, Target
 from ..buffers import write_all
 from ..keys import KEYS
-from ..panels import LONGEST, NOTICES, PanelItem, choose, named, say
+from ..panels import LONGEST_MESSAGE, NOTICES, PanelItem, choose, named, say
 from ..windows import GroupContents, focus_view, select
 from .diff_marks import ANY_GENERATION, make_edits, rows_in
 from .header import NOT_EXACT, show_reason
@@ -368,7 +368,7 @@ def naming(said: str, diffs: Sequence[DiffView]) -> str:
     for count in range(len(names) + 1):
         rest = [f"{len(names) - count} more"] if count < len(names) else []
         longer = f"{said}: {', '.join([*names[:count], *rest])}"
-        if count and len(named(longer)) > LONGEST:
+        if count and len(named(longer)) > LONGEST_MESSAGE:
             break
         message = longer
     return message

@@ -27,7 +27,7 @@ from ..bridge import AskLater, OffThread, UiBridge, posted, unsaid
 from ..buffers import text_of
 from ..keys import KEYS
 from ..own_views import VIEWS
-from ..panels import LONGEST, NOTICES, say
+from ..panels import LONGEST_MESSAGE, NOTICES, say
 from ..places import Following, if_openable, open_line
 from ..status import StatusBar
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel, real_path
@@ -324,7 +324,7 @@ class WrittenChanges:
         view = target.active_view() if target else None
         if target and view:
             then = f" · {TAKE_BACK}"
-            shown = f"{shortened(said, LONGEST - len(then))}{then}"
+            shown = f"{shortened(said, LONGEST_MESSAGE - len(then))}{then}"
             NOTICES.note(shown, target)
             view.set_status(_OFFER, shown)
             sublime.set_timeout(lambda: _withdraw(view, shown), OFFERED)
