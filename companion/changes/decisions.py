@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from ..editor import WindowId, sentence
@@ -21,10 +20,12 @@ from .lines import Hunk, followed, place_of
 from .places import relative
 from .roots import Roots
 from .rows import ChangeRow
-from .state import GOES, Chosen, Lines
+from .state import GOES, Chosen, Decision, Lines
 from .undo import Choice
 
 NOTHING = "There is nothing to review."
+_OUTCOMES: Mapping[Decision, str] = {"keep": "kept", "undo": "undone"}
+"""What is said of a file after a decision."""
 KEPT = 200
 """Reviewed files that a list keeps."""
 
@@ -97,61 +98,67 @@ class Decisions:
         reviews.answered = self.answered
         roots.turn_over = self._turn_over
 
-    def keep_files(
-        self, window: WindowId, rows: Collection[ChangeRow], command: float = 0.0
+    def decide_files(
+        self, window: WindowId, rows: Collection[ChangeRow], what: Decision, command: float = 0.0
     ) -> asyncio.Task[object] | None:
-        """Take what is written in some files over, as it was listed: nobody has seen what is found meanwhile.
+        """Keep or undo what is written in some files, as it was listed: nobody has seen what is found meanwhile.
 
-        That is one decision, with all that has the same `command`, the Unix time at which it was given.
+        That is one decision, with all that has the same `command`, the Unix time at which it was given. What is undone
+        in a folder in which a turn runs is undone when that ends.
         """
+        return self._roots.background(self._decide_files(window, rows, what, command or time.time()))
 
-        async def keep(folder: Folder, choose: Choice, left: Sequence[str]) -> None:
-            await folder.call(folder.keep, choose)
-            self._say_left(window, "Not kept", left, "")
+    async def _decide_files(
+        self, window: WindowId, rows: Collection[ChangeRow], what: Decision, command: float
+    ) -> None:
+        """Decide files in the roots in which they are when it is their turn."""
+        sees, undone = self._roots.sees(window), list[int]()
 
-        return self._roots.background(self._decide_files(window, rows, "kept", keep, command))
+        def is_in(folder: Folder, row: ChangeRow) -> bool:
+            return self._roots.place_of(row.full_path, row.root) is folder
 
-    def undo_files(
-        self, window: WindowId, rows: Collection[ChangeRow], command: float = 0.0
-    ) -> asyncio.Task[object] | None:
-        """Write some files as they were, if they still are as they were listed, or do so when the turn ends.
-
-        That is one decision, as for `keep_files`.
-        """
-        undone: list[int] = []
-
-        async def undo(folder: Folder, choose: Choice, left: Sequence[str]) -> None:
-            wanted = await folder.call(folder.chosen, choose) if self._roots.is_in_turn(folder) else ()
-            if await self._puts_off(window, folder, dict.fromkeys([each.path for each in wanted], ())):
-                self._say_left(window, "Not undone", left, "")
+        async def decide(folder: Folder) -> None:
+            listed, left = {row.full_path: row for row in rows if is_in(folder, row)}, list[str]()
+            choose = folder.as_listed(listed, folder.below(sees), left)
+            if what == "keep":
+                work = self._keep_files(window, folder, choose, left)
             else:
-                await self._undo_files(window, folder, choose, undone, left)
+                work = self._undo_listed(window, folder, choose, undone, left)
+            await self._done(window, folder, work, _OUTCOMES[what], listed, command)
 
-        async def undo_each() -> None:
-            await self._decide_files(window, rows, "undone", undo, command)
-            self._offer_take_back(window, undone)
+        await self._roots.events_noted()
+        if not await self._roots.in_each(window, decide, lambda folder: any(is_in(folder, row) for row in rows)):
+            self._roots.editor.messenger.mention(NOTHING, window)
+        self._offer_take_back(window, undone)
 
-        return self._roots.background(undo_each())
+    async def _keep_files(self, window: WindowId, folder: Folder, choose: Choice, left: Sequence[str]) -> None:
+        await folder.call(folder.keep, choose)
+        self._say_left(window, "Not kept", left, "")
 
-    async def keep_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
-        """Take changes of a file over. Ends when that is done, or was refused and said."""
+    async def _undo_listed(
+        self, window: WindowId, folder: Folder, choose: Choice, undone: list[int], left: Sequence[str]
+    ) -> None:
+        """Write files as they were, if they still are as they were listed, or do so when the turn ends."""
+        wanted = await folder.call(folder.chosen, choose) if self._roots.is_in_turn(folder) else ()
+        if await self._puts_off(window, folder, dict.fromkeys([each.path for each in wanted], ())):
+            self._say_left(window, "Not undone", left, "")
+        else:
+            await self._undo_files(window, folder, choose, undone, left)
 
-        async def keep(folder: Folder, path: str) -> None:
-            def keep_one(key: str, lines: Lines) -> Coroutine[Any, Any, None]:
-                return folder.call(folder.round.keep_change, path, key, lines)
+    async def decide_changes(self, window: WindowId, row: ChangeRow, what: Decision, found: Sequence[Chosen]) -> None:
+        """Keep or undo changes of a file, in the root and by the path that it has when it is its turn.
 
-            await self._each(window, folder, path, found, keep_one)
+        Ends when that is done, put off until a turn ends, or was refused and said.
+        """
+        full = row.full_path
 
-        await self._decide_changes(window, row, "kept", keep)
+        async def decide(folder: Folder) -> None:
+            work = self._decide_each(window, folder, relative(full, folder.root), what, found)
+            await self._done(window, folder, work, _OUTCOMES[what], [full], time.time())
 
-    async def undo_changes(self, window: WindowId, row: ChangeRow, found: Sequence[Chosen]) -> None:
-        """Undo changes of a file in the same way, or when the turn of an agent ends that runs in its folder."""
-
-        async def undo(folder: Folder, path: str) -> None:
-            if not await self._puts_off(window, folder, {path: found}):
-                await self._each(window, folder, path, found, partial(self._undo, window, folder, path))
-
-        await self._decide_changes(window, row, "undone", undo)
+        deciding = self._decide_at(window, lambda: self._roots.place_of(full, row.root), decide)
+        if task := self._roots.background(deciding):
+            await task
 
     async def _puts_off(self, window: WindowId, folder: Folder, wanted: Mapping[str, Sequence[Chosen]]) -> bool:
         """Whether an undo waits for the end of the turn that runs in its folder, whose next edit builds on the lines.
@@ -221,26 +228,26 @@ class Decisions:
             await folder.call(folder.round.stay, {path: [chosen]})  # it was refused, or is done
             await folder.call(folder.refresh)
 
-    async def _each(
-        self,
-        window: WindowId,
-        folder: Folder,
-        path: str,
-        found: Sequence[Chosen],
-        decide: Callable[[str, Lines], Coroutine[Any, Any, object]],
+    async def _decide_each(
+        self, window: WindowId, folder: Folder, path: str, what: Decision, found: Sequence[Chosen]
     ) -> None:
         """Decide changes of a file, from the bottom: the lines below a change move with it.
 
         What is done of one gives other keys to its equals, and to the rest of it. Raises QuestionClosedError: the
         person has cancelled, and the rest is left as well.
         """
+        if what == "undo" and await self._puts_off(window, folder, {path: found}):
+            return
         left = list(found)
         while left:
             chosen = max(left, key=place_of)
             left.remove(chosen)
             before = await folder.call(_changes_of, folder, path)
             try:
-                await decide(*chosen)
+                if what == "keep":
+                    await folder.call(folder.round.keep_change, path, *chosen)
+                else:
+                    await self._undo(window, folder, path, *chosen)
             except QuestionClosedError:
                 raise
             except OSError as error:
@@ -384,50 +391,6 @@ class Decisions:
                 await self._decide_in(window, root, "", take_back)
         left = (sentence for each in outcomes for sentence in each.left)
         self._say_left(window, "Not brought back", left, next((each.unseen for each in outcomes if each.unseen), ""))
-
-    async def _decide_changes(
-        self,
-        window: WindowId,
-        row: ChangeRow,
-        outcome: str,
-        action: Callable[[Folder, str], Coroutine[Any, Any, object]],
-    ) -> None:
-        """Decide changes of a file, in the root and by the path that it has when it is its turn."""
-        full = row.full_path
-
-        async def decide(folder: Folder) -> None:
-            work = action(folder, relative(full, folder.root))
-            await self._done(window, folder, work, outcome, [full], time.time())
-
-        deciding = self._decide_at(window, lambda: self._roots.place_of(full, row.root), decide)
-        if task := self._roots.background(deciding):
-            await task
-
-    async def _decide_files(
-        self,
-        window: WindowId,
-        rows: Collection[ChangeRow],
-        outcome: str,
-        action: Callable[[Folder, Choice, Sequence[str]], Coroutine[Any, Any, object]],
-        command: float,
-    ) -> None:
-        """Decide files as they were listed, in the roots in which they are when it is their turn.
-
-        `action` gets a folder, what chooses its files, and then has a sentence for each of them that isn't chosen.
-        """
-        sees, command = self._roots.sees(window), command or time.time()
-
-        def is_in(folder: Folder, row: ChangeRow) -> bool:
-            return self._roots.place_of(row.full_path, row.root) is folder
-
-        async def decide(folder: Folder) -> None:
-            listed, left = {row.full_path: row for row in rows if is_in(folder, row)}, list[str]()
-            work = action(folder, folder.as_listed(listed, folder.below(sees), left), left)
-            await self._done(window, folder, work, outcome, listed, command)
-
-        await self._roots.events_noted()
-        if not await self._roots.in_each(window, decide, lambda folder: any(is_in(folder, row) for row in rows)):
-            self._roots.editor.messenger.mention(NOTHING, window)
 
     async def _decide_in(
         self, window: WindowId, root: str, outcome: str, action: Callable[[Folder], Coroutine[Any, Any, object]]

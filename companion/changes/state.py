@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from itertools import groupby
 from math import inf
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from ..platforms.files import write_private
 from ..snapshots.entries import Entry, Modes, TreeSnapshot
@@ -48,6 +48,8 @@ Lines = tuple[int, int] | None
 """The first and the last line of a file, if only some lines of a change are meant."""
 Chosen = tuple[str, Lines]
 """A change of a file: its key, and the lines of it that are meant."""
+Decision = Literal["keep", "undo"]
+"""What the person decides of what is written."""
 
 
 class Going(NamedTuple):

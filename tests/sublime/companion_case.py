@@ -191,13 +191,14 @@ class CompanionCase(DeferrableTestCase):
         patcher.start()
         self.addCleanup(patcher.stop)
 
-    def slowed(self, name: str, part: str = "changes") -> Callable[[], None]:
-        """Have a part of the companion answer only after what is returned is called."""
+    def slowed(self, name: str, part: str = "changes", only: str = "") -> Callable[[], None]:
+        """Have a part of the companion answer only after what is returned is called; perhaps only what gets a word."""
         of: Any = getattr(loaded("sublime_text.package").adapter().thread._running[1], part)
         real, may_go = getattr(of, name), threading.Event()
 
         async def slow(*given: Any) -> Any:
-            await asyncio.to_thread(may_go.wait)
+            if not only or only in given:
+                await asyncio.to_thread(may_go.wait)
             return await real(*given)
 
         setattr(of, name, slow)

@@ -57,7 +57,7 @@ class TestOnward(OnwardCase):
 
     def test_another_decision_counts_while_one_is_under_way(self) -> Steps:
         """The same one again doesn't: nobody has seen yet what comes next."""
-        keep = self.slowed("keep_changes", "decisions")
+        keep = self.slowed("decide_changes", "decisions", "keep")
         self.put_caret(self.code, 3)
         self.code.run_command("qwen_companion_keep_change")
         self.code.run_command("qwen_companion_keep_change")

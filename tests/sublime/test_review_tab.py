@@ -349,16 +349,16 @@ class TestReview(ReviewCase):
         yield self.has("▾ app.py", "three")
         closed = loaded("changes.folder").FolderClosedError()
         tab = loaded("sublime_text.package").adapter().review.tab(self.window)
-        for key, name in (("k", "keep_changes"), ("u", "undo_changes")):
+        for key in ("k", "u"):
             for error, why in (
                 (closed, "Its folder was closed meanwhile."),
                 (ValueError("no"), "That could not be done. Sublime's console says why."),
                 (OSError("git was ended"), "Git was ended."),
             ):
-                with self.subTest(name, error=error):
+                with self.subTest(key, error=error):
                     self.screen.messages.clear()
                     self.go_to("three")
-                    self.fails("decisions", name, error)
+                    self.fails("decisions", "decide_changes", error)
                     self.press(key)
                     yield lambda: not tab._decisions._of
                     self.assertTrue(self.screen.messages[-1].endswith(why), self.screen.messages)
@@ -1121,7 +1121,7 @@ class TestMany(ReviewCase):
         yield from self.review()
         yield self.has("▾ app.py")
         yield {"condition": lambda: self.row() == "line 5", "timeout": 20_000}
-        self.fails("decisions", "keep_changes", OSError("git was ended"))
+        self.fails("decisions", "decide_changes", OSError("git was ended"))
         for key in ("k", "shift+u"):
             self.press(key)
         tab = loaded("sublime_text.package").adapter().review.tab(self.window)

@@ -51,8 +51,8 @@ class TestUnderWay(ReviewCase):
 
     def test_nothing_is_said_of_one_whose_window_was_closed_meanwhile(self) -> Steps:
         yield from self.four()
-        self.fails("decisions", "undo_changes", loaded("changes.folder").FolderClosedError())
-        go = self.slowed("undo_changes", "decisions")
+        self.fails("decisions", "decide_changes", loaded("changes.folder").FolderClosedError())
+        go = self.slowed("decide_changes", "decisions")
         self.press("u")
         self.window.run_command("close_window")
         yield lambda: not self.window.is_valid()

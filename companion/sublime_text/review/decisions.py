@@ -10,12 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
 
 from ...changes.rows import ChangeRow
-from ...changes.state import Chosen, Lines
+from ...changes.state import Chosen, Decision, Lines
 from ...editor import WindowId
 from ...review.document import NOTHING, Body, FileKey, ListedFile
 from ..bridge import AskLater
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ...companion import Companion
     from .feed import ReviewFeed
 
-Decision = Literal["keep", "undo"]
 CHANGED = "{} has changed meanwhile: look at it again."
 
 
@@ -45,11 +44,10 @@ def decide(
     number = WindowId(window.id())
 
     async def decision(companion: Companion) -> None:
-        decisions = companion.decisions
         if found is not None:
             [row] = rows
-            await (decisions.keep_changes if what == "keep" else decisions.undo_changes)(number, row, found)
-        elif task := (decisions.keep_files if what == "keep" else decisions.undo_files)(number, rows, command):
+            await companion.decisions.decide_changes(number, row, what, found)
+        elif task := companion.decisions.decide_files(number, rows, what, command):
             await task
 
     def failed(why: str) -> None:

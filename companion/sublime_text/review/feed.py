@@ -17,7 +17,7 @@ import sublime
 
 from ...changes.change_screen import SHORT, FileTurn, SinceListing, SincePoint
 from ...changes.rows import ChangeRow
-from ...changes.state import Chosen
+from ...changes.state import Chosen, Decision
 from ...chats.transcript.plain import flat
 from ...editor import WindowId
 from ...review.changes import Count, changes, counted, lines_of, revert_fingerprint
@@ -25,7 +25,7 @@ from ...review.document import NOTHING, Block, Body, DoneLine, FileKey, ListedFi
 from ..bridge import AskLater, unsaid
 from ..own_views import Kind
 from ..panels import PanelItem, choose, say
-from .decisions import Decision, ReviewDecisions, decide
+from .decisions import ReviewDecisions, decide
 from .header import besides_changes, reason_line
 
 if TYPE_CHECKING:

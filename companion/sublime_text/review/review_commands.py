@@ -25,12 +25,12 @@ from .answers import reopen
 if TYPE_CHECKING:
     from ...changes.decisions import Point, Preview
     from ...changes.rows import ChangeRow
+    from ...changes.state import Decision
     from ...chats.history import ChangedFile
     from ..adapter import Adapter
     from .diff_view import DiffView
     from .diffs import Diffs
     from .review_tab import ReviewTab, What
-    from .written import Decision
 
 FILTER = "Show only files with"
 NAMED_FILES = 20

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import sublime
 
-from ...changes.state import Lines
+from ...changes.state import Decision, Lines
 from ...chats.transcript.plain import flat
 from ...review.document import (
     Arrangement,
@@ -38,7 +38,7 @@ from ..own_views import VIEWS
 from ..panels import say
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible, select
 from .answers import JUST_APPEARED, LONGEST_NAME, SETTLED
-from .decisions import Decision, ReviewDecisions
+from .decisions import ReviewDecisions
 from .diff_marks import OUTLINED, add_lines, add_words, caret_row, pieces, rows_in
 from .diff_marks import Kind as DiffKind
 from .feed import ReviewFeed

@@ -31,13 +31,13 @@ from ..panels import LONGEST_MESSAGE, NOTICES, say
 from ..places import Following, if_openable, open_line
 from ..status import StatusBar
 from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel, real_path
-from .decisions import Decision, decide
+from .decisions import decide
 from .side_by_side import Lines, SidesByWindow
 from .unsaved import LoadedTexts, OverwrittenTexts
 from .written_view import EditedViews, WrittenView
 
 if TYPE_CHECKING:
-    from ...changes.state import Chosen
+    from ...changes.state import Chosen, Decision
 
 IN_STATUS = 50
 """Files in the status report."""

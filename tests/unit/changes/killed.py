@@ -50,7 +50,7 @@ async def main(base: Path, what: str, step: int) -> None:
         if what not in SINCE:
             killed_at(step)
         if what == "undo":
-            work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+            work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
         elif what == "redo":
             work.decisions.take_back(WINDOW)
         elif what in SINCE:

@@ -52,7 +52,7 @@ async def prepare(base: Path, what: str) -> tuple[object, object]:
         await work.until(lambda: len(work.rows) == 5)
         after = tree(project)
         if what == "redo":
-            work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+            work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
             await work.until(lambda: not work.rows)
             return after, before
     return before, after

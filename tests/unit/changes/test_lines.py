@@ -277,7 +277,7 @@ async def test_it_is_asked_once_before_lines_of_both_are_undone(work: Work, says
     work.editor.says_yes = says_yes
     await work.begun()
     path = await of_both(work)
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: not work.rows)
     assert len(work.editor.confirmed) == 1
     assert "agent and me" in work.editor.confirmed[0]
@@ -297,8 +297,8 @@ async def test_nothing_is_undone_if_the_question_about_lines_of_both_is_closed(w
     [point] = await work.decisions.points(WINDOW)
     planned = await work.decisions.planned(point)
     for undo in (
-        lambda: work.decisions.undo_files(WINDOW, work.rows_of(WINDOW)),
-        lambda: work.decisions.undo_files(WINDOW, [row]),
+        lambda: work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo"),
+        lambda: work.decisions.decide_files(WINDOW, [row], "undo"),
         lambda: work.decisions.restore(WINDOW, point.root, point.number, planned.shown),
     ):
         asked, work.editor.said = len(work.editor.confirmed), []
@@ -321,7 +321,9 @@ async def test_a_question_that_is_closed_ends_the_undo_of_several_changes(work: 
     await work.until(lambda: work.rows["a.py"].note)
     found = await work.rounds.file(work.folders[0], "a.py")
     assert found
-    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(change[4], None) for change in found.changes])
+    await work.decisions.decide_changes(
+        WINDOW, work.rows["a.py"], "undo", [(change[4], None) for change in found.changes]
+    )
     assert len(work.editor.confirmed) == 1
     assert path.read_text() == mine
 

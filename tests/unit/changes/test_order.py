@@ -22,8 +22,8 @@ from .work import LINES, WINDOW, Work
 AGENTS = LINES.replace("line 3\n", "agent\n")
 BOTH = AGENTS.replace("line 20\n", "mine\n")
 DECISIONS: dict[str, Callable[[Work], object]] = {
-    "undo a file": lambda work: work.decisions.undo_files(WINDOW, [work.rows["a.py"]]),
-    "undo all": lambda work: work.decisions.undo_files(WINDOW, work.rows_of(WINDOW)),
+    "undo a file": lambda work: work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "undo"),
+    "undo all": lambda work: work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo"),
 }
 
 
@@ -71,6 +71,6 @@ async def test_a_disk_that_hangs_holds_up_no_decision_on_another_one(
     elsewhere = tmp_path / "elsewhere.py"
     with slow_disk(elsewhere):
         work.rounds.saved(str(elsewhere))
-        work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
         await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == LINES

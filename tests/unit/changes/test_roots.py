@@ -75,7 +75,7 @@ async def test_an_inner_folder_of_a_window_is_a_part_of_the_outer_one(windows: W
     windows.rounds.saved(str(inner / "b.py"))
     (windows.path / "a.py").write_text("agent\n")
     await windows.until(lambda: windows.listed(WINDOW) == {str(windows.path / "a.py")})
-    windows.decisions.undo_files(WINDOW, windows.rows_of(WINDOW))
+    windows.decisions.decide_files(WINDOW, windows.rows_of(WINDOW), "undo")
     await windows.until(lambda: not windows.rows)
     assert (inner / "b.py").read_text() == "mine\n"
 
@@ -88,18 +88,18 @@ async def test_each_window_lists_keeps_and_undoes_its_own_folders_only(windows: 
         path.write_text("agent\n")
     await windows.until(lambda: windows.listed(WINDOW) == {str(inner), str(outer)})
     assert windows.listed(SECOND) == {str(inner)}
-    windows.decisions.undo_files(SECOND, windows.rows_of(SECOND))
+    windows.decisions.decide_files(SECOND, windows.rows_of(SECOND), "undo")
     await windows.until(lambda: not windows.listed(SECOND))
     assert (inner.read_text(), outer.read_text()) == (LINES, "agent\n")
     assert windows.listed(WINDOW) == {str(outer)}
-    windows.decisions.undo_files(WINDOW, windows.rows_of(WINDOW))
+    windows.decisions.decide_files(WINDOW, windows.rows_of(WINDOW), "undo")
     await windows.until(lambda: not windows.listed(WINDOW))
     windows.decisions.take_back(SECOND)
     await windows.until(lambda: inner.read_text() == "agent\n")
     assert outer.read_text() == LINES
     windows.decisions.take_back(WINDOW)
     await windows.until(lambda: windows.listed(WINDOW) == {str(inner), str(outer)})
-    windows.decisions.keep_files(SECOND, windows.rows_of(SECOND))
+    windows.decisions.decide_files(SECOND, windows.rows_of(SECOND), "keep")
     await windows.until(lambda: not windows.listed(SECOND))
     assert windows.listed(WINDOW) == {str(outer)}
 
@@ -112,8 +112,8 @@ async def test_each_window_excludes_by_its_own_setting(windows: Windows):
     assert [row.kind for row in windows.rounds.listing(WINDOW).rows] == ["modified"]
     [row] = windows.rounds.listing(SECOND).rows
     assert (row.kind, row.inserted, row.note) == ("excluded", 0, "changed, excluded")
-    windows.decisions.undo_files(SECOND, windows.rows_of(SECOND))
-    windows.decisions.undo_files(SECOND, [row])
+    windows.decisions.decide_files(SECOND, windows.rows_of(SECOND), "undo")
+    windows.decisions.decide_files(SECOND, [row], "undo")
     await windows.until(lambda: any("excluded" in said for said, _ in windows.editor.mentioned))
     assert (windows.path / "inner" / "b.py").read_text() == "agent\n"
 
@@ -135,7 +135,7 @@ async def test_an_outer_folder_that_comes_takes_what_waits_along(windows: Window
         later.rounds.opened(WINDOW)
         await later.until(lambda: "inner/b.py" in later.rows)
         assert later.rows["inner/b.py"].agents == (AGENT,)
-        later.decisions.undo_files(WINDOW, later.rows_of(WINDOW))
+        later.decisions.decide_files(WINDOW, later.rows_of(WINDOW), "undo")
         await later.until(lambda: not later.rows)
         assert inner.read_text() == LINES
 
@@ -179,18 +179,18 @@ async def test_an_outer_folder_that_goes_leaves_what_waits_to_the_inner_one(wind
             windows.rounds.opened(WINDOW)
             await windows.until(lambda: windows.roots == set(windows.of_second))
             await windows.until(lambda: windows.listed(WINDOW) == {str(inner)})
-            windows.decisions.keep_files(WINDOW, windows.rows_of(WINDOW))
+            windows.decisions.decide_files(WINDOW, windows.rows_of(WINDOW), "keep")
             await windows.until(lambda: not windows.listed(WINDOW))
     if is_restarted:
         async with Work(windows.stores, windows.of_second) as later:
             later.rounds.opened(WINDOW)
             await later.until(lambda: "b.py" in later.rows)
-            later.decisions.keep_files(WINDOW, later.rows_of(WINDOW))
+            later.decisions.decide_files(WINDOW, later.rows_of(WINDOW), "keep")
             await later.until(lambda: not later.rows)
     async with Work(windows.stores, all_folders) as last:
         last.rounds.opened(WINDOW)
         await last.until(lambda: set(last.rows) == {"a.py"})
-        last.decisions.undo_files(WINDOW, last.rows_of(WINDOW))
+        last.decisions.decide_files(WINDOW, last.rows_of(WINDOW), "undo")
         await last.until(lambda: not last.rows)
         assert (inner.read_text(), outer.read_text()) == ("agent\n", LINES)
 
@@ -209,7 +209,7 @@ async def test_a_file_that_came_from_an_outer_folder_stays_when_that_goes(window
     windows.folders.remove(str(windows.path))
     windows.rounds.opened(WINDOW)
     await windows.until(lambda: windows.roots == {str(inner)} and "new.py" in windows.rows)
-    windows.decisions.undo_files(WINDOW, windows.rows_of(WINDOW))
+    windows.decisions.decide_files(WINDOW, windows.rows_of(WINDOW), "undo")
     await windows.until(lambda: not windows.rows)
     assert (inner / "moved.py").read_text() == LINES
     assert not (inner / "new.py").exists()
@@ -238,7 +238,7 @@ async def test_a_nested_repository_stays_one_when_its_window_has_the_outer_folde
     await windows.open_both()
     (windows.path / "inner" / "b.py").write_text("agent\n")
     await windows.until(lambda: windows.listed(WINDOW) == windows.listed(SECOND) != set())
-    windows.decisions.undo_files(SECOND, windows.rows_of(SECOND))
+    windows.decisions.decide_files(SECOND, windows.rows_of(SECOND), "undo")
     await windows.until(lambda: not windows.listed(WINDOW))
     assert tree(windows.path) == before
 
@@ -252,7 +252,7 @@ async def test_what_waits_is_there_after_a_restart_without_any_agent(work: Work)
         later.rounds.opened(WINDOW)
         await later.until(lambda: "a.py" in later.rows)
         assert later.rows["a.py"].agents == (AGENT,)
-        later.decisions.undo_files(WINDOW, later.rows_of(WINDOW))
+        later.decisions.decide_files(WINDOW, later.rows_of(WINDOW), "undo")
         await later.until(lambda: not later.rows)
         assert (work.path / "a.py").read_text() == LINES
         later.decisions.take_back(WINDOW)
@@ -344,7 +344,7 @@ async def undo_all_leaves_what_was_saved(work: Work, path: Path) -> None:
     """Of what has come by now, an agent's file is there, too."""
     await work.begun()
     await work.until(lambda: "agents.py" in work.rows)
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: not work.rows and not (work.path / "agents.py").exists())
     assert path.read_text() == MINE
 

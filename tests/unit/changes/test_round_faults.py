@@ -47,7 +47,7 @@ async def test_a_disk_that_is_full_in_the_middle_of_undo_all_leaves_the_rest_lis
 
     with monkeypatch.context() as patched:
         patched.setattr("companion.platforms.files.FolderEntry.rename", full)
-        work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
         await work.until(lambda: any("No space left" in said for said, _ in work.editor.mentioned))
         await work.until(lambda: len(work.rows) == 3)
     now = tree(work.path)
@@ -55,7 +55,7 @@ async def test_a_disk_that_is_full_in_the_middle_of_undo_all_leaves_the_rest_lis
     assert all(now[name] in (before[name], written[name]) for name in names)
     assert sum(now[name] == written[name] for name in names) == 3
     assert {name for name in names if now[name] == written[name]} == set(work.rows)
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: not work.rows)
     assert tree(work.path) == before
 
@@ -77,7 +77,7 @@ async def test_an_undo_that_can_not_be_looked_at_afterwards_can_be_taken_back(
 
     with monkeypatch.context() as patched:
         patched.setattr(Store, "scan", full)
-        work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
         await work.until(lambda: any("No space left" in said for said, _ in work.editor.mentioned))
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == LINES
@@ -100,7 +100,7 @@ async def test_what_was_left_alone_is_told_also_if_nothing_can_be_looked_at_afte
         (work.path / name).write_text("agent\n")
     await work.until(lambda: len(work.rows) == 2)
     if decision == "redo":
-        work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
         await work.until(lambda: not work.rows)
     work.editor.buffers[str(work.path / "b.py")] = "typed\n"
     work.editor.unsaved_files.add(str(work.path / "b.py"))
@@ -114,7 +114,7 @@ async def test_what_was_left_alone_is_told_also_if_nothing_can_be_looked_at_afte
     with monkeypatch.context() as patched:
         patched.setattr(Store, "scan", full)
         if decision == "undo":
-            work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+            work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
         elif decision == "redo":
             work.decisions.take_back(WINDOW)
         else:
@@ -147,7 +147,7 @@ async def test_what_is_typed_while_other_files_are_undone_is_not_replaced(
         return write_all(journal, writes, is_over)
 
     monkeypatch.setattr(Journal, "write_all", typed)
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: any("a.py has unsaved edits" in said for said, _ in work.editor.mentioned))
     assert work.editor.buffers[path] == "agent\ntyped\n"
     assert (work.path / "a.py").read_text() == "agent\n"
@@ -163,7 +163,7 @@ async def test_what_was_left_alone_is_told_also_if_nothing_can_be_listed_afterwa
         (work.path / name).write_text("agent\n")
     await work.until(lambda: len(work.rows) == 2)
     if decision == "redo":
-        work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
+        work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "undo")
         await work.until(lambda: set(work.rows) == {"new.py"})
     work.rounds.clis(WINDOW, ())
     await work.until(lambda: not work.tasks)
@@ -177,7 +177,7 @@ async def test_what_was_left_alone_is_told_also_if_nothing_can_be_listed_afterwa
     with monkeypatch.context() as patched:
         patched.setattr(Git, "run", gone)
         if decision == "undo":
-            work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
+            work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "undo")
         else:
             work.decisions.take_back(WINDOW)
         await work.until(lambda: not work.tasks)
@@ -208,7 +208,7 @@ async def test_what_is_typed_while_other_tabs_are_undone_is_neither_replaced_nor
         return saved
 
     monkeypatch.setattr(work.editor, "replace_buffer", typed)
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: len(work.rows) == 1)
     [name] = work.rows
     assert work.editor.buffers[str(work.path / name)] == "agent\ntyped\n"
@@ -233,12 +233,12 @@ async def test_a_file_that_another_program_has_locked_is_left_alone_and_named(
 
     with monkeypatch.context() as patched:
         patched.setattr("companion.platforms.files.FolderEntry.rename", refused)
-        work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
         await work.until(lambda: any("locked.txt can't be written" in said for said, _ in work.editor.mentioned))
         await work.until(lambda: set(work.rows) == {"locked.txt"})
     assert (work.path / "locked.txt").read_text() == "agent\n"
     assert sorted(os.listdir(work.path)) == ["a.py", "locked.txt"]
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: not work.rows)
     assert (work.path / "locked.txt").read_text() == LINES
 
@@ -259,7 +259,7 @@ async def test_what_an_agent_writes_while_the_editor_undoes_is_not_overwritten(
         return saved
 
     monkeypatch.setattr(work.editor, "replace_buffer", written_after)
-    work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "undo")
     await work.until(lambda: any("a.py has changed since" in said for said, _ in work.editor.mentioned))
     assert path.read_text() == "newer\n"
     await work.until(lambda: "a.py" in work.rows)
@@ -274,10 +274,10 @@ async def test_two_editors_with_one_root_review_it_each_for_itself(work: Work, m
         (work.path / "b.py").write_text("agent\n")
         for each in (work, other):
             await each.until(lambda each=each: set(each.rows) == {"a.py", "b.py"})
-        other.decisions.keep_files(WINDOW, [other.rows["b.py"]])
+        other.decisions.decide_files(WINDOW, [other.rows["b.py"]], "keep")
         await other.until(lambda: set(other.rows) == {"a.py"})
         assert set(work.rows) == {"a.py", "b.py"}
-        work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
+        work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "undo")
         await work.until(lambda: set(work.rows) == {"b.py"})
         await other.until(lambda: not other.rows)
         assert (work.path / "a.py").read_text() == LINES
@@ -313,7 +313,7 @@ async def test_a_round_goes_on_in_the_next_run(work: Work, lacks: str | None):
     async with Work(work.stores, work.folders) as again:
         await again.begun()
         await again.until(lambda: set(again.rows) == {"a.py"})
-        again.decisions.undo_files(WINDOW, again.rows_of(WINDOW))
+        again.decisions.decide_files(WINDOW, again.rows_of(WINDOW), "undo")
         await again.until(lambda: not again.rows)
         assert (work.path / "a.py").read_text() == LINES
         assert again.editor.said == []

@@ -15,6 +15,7 @@ from companion.changes.change_screen import SavedText
 from companion.changes.decisions import Preview
 from companion.changes.folder import Folder
 from companion.changes.journal import Intent
+from companion.changes.state import Decision
 from companion.editor import WindowId
 
 from .folders import committed, tree
@@ -27,13 +28,13 @@ async def test_a_round_begins_when_a_cli_connects_and_lists_what_it_writes(work:
     await work.until(lambda: "a.py" in work.rows)
     assert work.rows["a.py"].agents == (AGENT,)
     await work.until(lambda: work.editor.turns == [(1, AGENT, 1)])
-    work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "undo")
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == LINES
     assert [state for _, state in work.rounds.listing(WINDOW).done] == ["undone"]
     work.decisions.take_back(WINDOW)
     await work.until(lambda: "a.py" in work.rows)
-    work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "keep")
     await work.until(lambda: not work.rows)
 
 
@@ -69,7 +70,7 @@ async def test_what_was_changed_while_nobody_was_at_work_leaves_what_was_before_
     await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
     await work.until(lambda: not work.known.at_work)
-    work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "keep")
     await work.until(lambda: not work.rows and not work.tasks)
     (work.path / "a.py").write_text(agents.replace("line 20\n", "mine\n"))
     (work.path / "c.py").write_text("the person's\n")
@@ -127,7 +128,7 @@ async def test_a_checkpoint_counts_files_in_its_row_in_its_question_and_afterwar
     (work.path / "gone.py").unlink()
     (work.path / "new.txt").write_text("new\n")
     await work.until(lambda: len(work.rows) == 4)
-    work.decisions.keep_files(WINDOW, [work.rows["a.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "keep")
     await work.until(lambda: len(work.rows) == 3)
     (point,) = await work.decisions.points(WINDOW)
     planned = await work.decisions.planned(point)
@@ -227,11 +228,11 @@ async def test_an_open_file_is_written_in_the_editor_and_never_with_unsaved_edit
     await work.until(lambda: "a.py" in work.rows)
     work.editor.buffers[path] = changed
     work.editor.unsaved_files.add(path)
-    work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "undo")
     await work.until(lambda: any("unsaved" in said for said, _ in work.editor.mentioned))
     assert (work.path / "a.py").read_text() == changed
     work.editor.unsaved_files.clear()
-    work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "undo")
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == work.editor.buffers[path] == LINES
 
@@ -292,7 +293,7 @@ async def test_a_nested_repository_has_a_round_of_its_own(work: Work):
     (work.path / "nested/x.txt").write_text("agent\n")
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: set(work.rows) == {"x.txt", "a.py"})
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: not work.rows)
     assert tree(work.path) == before
 
@@ -324,7 +325,7 @@ async def test_what_git_has_changed_is_listed_until_the_person_says_that_it_is_t
     await work.until(lambda: set(work.rows) == {"b.py"})
     assert work.rounds.listing(WINDOW).by_git == 0
     assert work.editor.settled == [said]
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == "other\n"
 
@@ -332,7 +333,7 @@ async def test_what_git_has_changed_is_listed_until_the_person_says_that_it_is_t
 async def test_nobody_is_asked_any_longer_about_what_git_has_changed_and_waits_no_more(work: Work):
     await checked_out(work)
     await work.until(lambda: work.rounds.listing(WINDOW).by_git)
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: not work.rows)
     assert work.rounds.listing(WINDOW).by_git == 0
     assert work.editor.settled == [work.editor.said[0][0]]
@@ -385,7 +386,7 @@ async def test_two_windows_share_a_folder(work: Work):
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: work.rounds.listing(WINDOW).rows and work.rounds.listing(WindowId(2)).rows)
     work.rounds.window_closed(WINDOW)
-    work.decisions.undo_files(WindowId(2), work.rows_of(WindowId(2)))
+    work.decisions.decide_files(WindowId(2), work.rows_of(WindowId(2)), "undo")
     await work.until(lambda: not work.rounds.listing(WindowId(2)).rows)
     assert (work.path / "a.py").read_text() == LINES
 
@@ -484,7 +485,7 @@ async def test_what_the_setting_excludes_is_listed_without_content(work: Work):
     (work.path / ".env.local").write_text("SECRET=22\n")
     await work.until(lambda: ".env.local" in work.rows)
     assert (work.rows[".env.local"].kind, work.rows[".env.local"].note) == ("excluded", "changed, excluded")
-    work.decisions.undo_files(WINDOW, [work.rows[".env.local"]])
+    work.decisions.decide_files(WINDOW, [work.rows[".env.local"]], "undo")
     await work.until(lambda: any("excluded" in said for said, _ in work.editor.mentioned))
     assert (work.path / ".env.local").read_text() == "SECRET=22\n"
 
@@ -536,7 +537,7 @@ def test_stores_go_after_30_days_and_the_oldest_above_1_gb(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("decision", ["keep", "undo"])
-async def test_all_means_what_was_listed_as_it_was_listed(work: Work, decision: str):
+async def test_all_means_what_was_listed_as_it_was_listed(work: Work, decision: Decision):
     """Not what a scan finds that was running when the key was pressed, or the one before an undo."""
     await work.begun()
     for name in ("one.py", "grows.py"):
@@ -544,8 +545,7 @@ async def test_all_means_what_was_listed_as_it_was_listed(work: Work, decision: 
     await work.until(lambda: set(work.rows) == {"one.py", "grows.py"})
     folder = work.known.folders[work.folders[0]]
     async with folder.lock:
-        decide = work.decisions.keep_files if decision == "keep" else work.decisions.undo_files
-        decide(WINDOW, work.rows_of(WINDOW))
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), decision)
         await asyncio.sleep(0.1)
         (work.path / "two.py").write_text("unseen\n")
         (work.path / "grows.py").write_text("agent\nunseen\n")
@@ -564,8 +564,8 @@ async def test_where_all_of_it_has_changed_since_that_is_said(work: Work, is_in_
     await work.until(lambda: work.rows)
     folder = work.known.folders[work.folders[0]]
     async with folder.lock:
-        work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
-        work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "keep")
         await asyncio.sleep(0.1)
         (work.path / "one.py").write_text("agent\nunseen\n")
         await folder.call(folder.scan)
@@ -581,22 +581,22 @@ async def test_a_file_is_not_undone_if_an_agent_has_written_on_since_it_was_list
     await work.until(lambda: "new.py" in work.rows)
     row = work.rows["new.py"]
     (work.path / "new.py").write_text(text := "one\n" + "never listed\n" * 50)
-    work.decisions.undo_files(WINDOW, [row])
+    work.decisions.decide_files(WINDOW, [row], "undo")
     await work.until(lambda: any("new.py has changed since" in said for said, _ in work.editor.mentioned))
     assert (work.path / "new.py").read_text() == text
     await work.until(lambda: work.rows["new.py"].inserted == 51)
-    work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["new.py"]], "undo")
     await work.until(lambda: not (work.path / "new.py").exists())
 
 
 @pytest.mark.parametrize("what", ["keep", "undo"])
-async def test_a_file_is_decided_as_it_was_listed_if_only_the_person_has_saved_it_since(work: Work, what: str):
+async def test_a_file_is_decided_as_it_was_listed_if_only_the_person_has_saved_it_since(work: Work, what: Decision):
     await work.begun()
     (work.path / "a.py").write_text(text := LINES.replace("line 3\n", "agent\n"))
     await work.until(lambda: "a.py" in work.rows)
     row = work.rows["a.py"]
     (work.path / "a.py").write_text(mine := text.replace("line 20\n", "mine\n"))
     work.rounds.saved(str(work.path / "a.py"), SavedText(text, mine))
-    (work.decisions.keep_files if what == "keep" else work.decisions.undo_files)(WINDOW, [row])
+    work.decisions.decide_files(WINDOW, [row], what)
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == (mine if what == "keep" else LINES.replace("line 20\n", "mine\n"))

@@ -74,7 +74,7 @@ async def test_a_turn_is_over_though_its_last_look_has_failed(
     await work.in_turn()
     (work.path / "new.py").write_text("agent\n")
     await work.until(lambda: "new.py" in work.rows)
-    work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["new.py"]], "undo")
     await work.until(lambda: work.rows["new.py"].going)
     failed = failing_once(monkeypatch, Folder, "scan", error)
     work.rounds.turn_ended(WINDOW, CHAT, "turn-1")
@@ -288,9 +288,9 @@ async def undone(work: Work) -> None:
     (work.path / "a.py").write_text("agent\n")
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: set(work.rows) == {"a.py", "b.py"})
-    work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "undo")
     await work.until(lambda: set(work.rows) == {"b.py"})
-    work.decisions.undo_files(WINDOW, [work.rows["b.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["b.py"]], "undo")
     await work.until(lambda: not work.rows)
     found = work.rounds.roots.folder(str(work.path))
     await work.until(lambda: found and len(found.round.state.decided) == 2)
@@ -330,7 +330,7 @@ async def test_of_an_undo_of_several_files_those_that_have_not_changed_come_back
     for name in ("a.py", "b.py", "c.py"):
         (work.path / name).write_text("agent\n")
     await work.until(lambda: len(work.rows) == 3)
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: not work.rows)
     (work.path / "b.py").write_text("another\n")
     await work.until(lambda: set(work.rows) == {"b.py"})
@@ -354,7 +354,7 @@ async def test_a_restored_checkpoint_that_has_written_nothing_is_taken_back_alon
     before = (work.path / "a.py").read_text()
     (work.path / "a.py").write_text("agent\n")
     await work.until(lambda: set(work.rows) == {"a.py"})
-    work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "undo")
     await work.until(lambda: not work.rows)
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: set(work.rows) == {"b.py"})
@@ -362,7 +362,7 @@ async def test_a_restored_checkpoint_that_has_written_nothing_is_taken_back_alon
     found = work.rounds.roots.folder(str(work.path))
     assert found
     await work.until(lambda: any(each.words == "go on" for each in found.round.state.checkpoints))
-    work.decisions.keep_files(WINDOW, [work.rows["b.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["b.py"]], "keep")
     await work.until(lambda: not work.rows)
     (point,) = [each for each in await work.decisions.points(WINDOW) if each.words == "go on"]
     await work.restore(point)
@@ -455,7 +455,7 @@ async def test_a_save_that_could_not_be_noted_is_noted_after_the_next_look_and_b
         await asyncio.sleep(0.1)
     await work.until(lambda: failed)
     if decides:
-        work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: folder.round.state.saves)
     await work.until(lambda: not work.rows)
     assert path.read_text() == MINE

@@ -255,7 +255,7 @@ async def test_an_undo_leaves_what_waits_for_a_review_in_the_same_file(at: Since
         assert await at.undo("a.py", [first]) == {"a.py": "modified"}
         assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "agent\n")
         assert work.rows["a.py"].count.lines == "+1 −1"
-        work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
+        work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "undo")
         await work.until(lambda: (work.path / "a.py").read_text() == LINES)
         await work.until(lambda: work.rows == {})
 

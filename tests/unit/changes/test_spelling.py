@@ -50,7 +50,7 @@ async def test_a_save_is_the_persons_whatever_the_case_of_its_path(project: Work
         await work.begun()
         save(work, NAME)
         await work.until(lambda: work.rows.keys() == {"Docs/Agents.md"})
-        work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
         await work.until(lambda: not work.rows)
         assert (work.path / NAME).read_text() == MINE
 

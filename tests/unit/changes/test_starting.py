@@ -14,6 +14,7 @@ from companion.changes import folder as folders
 from companion.changes import roots
 from companion.changes.journal import Journal, StoppedError
 from companion.changes.round import Round
+from companion.changes.state import Decision
 from companion.changes.undo import Write
 from companion.snapshots.git import GitMissingError
 from companion.snapshots.store import Store
@@ -70,7 +71,7 @@ async def test_an_undo_that_was_killed_is_finished_though_the_folder_is_in_anoth
             (below / name).write_text(AGENTS)
         await inside.until(lambda: len(inside.rows) == 3)
         monkeypatch.setattr(Journal, "_write", killed)
-        task = inside.decisions.undo_files(WINDOW, inside.rows_of(WINDOW))
+        task = inside.decisions.decide_files(WINDOW, inside.rows_of(WINDOW), "undo")
         assert task
         await asyncio.wait([task])
         inside.errors.clear()
@@ -129,10 +130,10 @@ async def test_what_is_written_while_an_outer_folder_gets_its_baseline_is_said(
 
 
 @pytest.mark.parametrize("what", ["keep", "undo"])
-async def test_a_file_of_a_repository_below_is_decided_there_alone(work: Work, what: str):
+async def test_a_file_of_a_repository_below_is_decided_there_alone(work: Work, what: Decision):
     """The outer folder has no row of it, and nothing is said of that."""
     inner = await repository_below(work)
-    task = (work.decisions.keep_files if what == "keep" else work.decisions.undo_files)(WINDOW, work.rows_of(WINDOW))
+    task = work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), what)
     assert task
     await task
     await work.until(lambda: not work.rows)

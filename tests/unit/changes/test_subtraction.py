@@ -340,7 +340,9 @@ async def test_what_one_window_takes_back_is_not_kept_by_what_another_one_takes_
     async def keep(window: WindowId) -> None:
         contents = await folder.call(folder.round.contents, "a.py")
         assert contents
-        await work.decisions.keep_changes(window, rows(work, window)["a.py"], [(contents[2].found[0].key, None)])
+        await work.decisions.decide_changes(
+            window, rows(work, window)["a.py"], "keep", [(contents[2].found[0].key, None)]
+        )
 
     await keep(WINDOW)
     await work.until(lambda: rows(work, TWO)["a.py"].changes == 1)
@@ -360,8 +362,8 @@ async def test_what_one_window_takes_back_is_not_kept_by_what_another_one_takes_
 
 async def test_a_decision_of_another_window_is_not_named_when_one_is_taken_back(work: Work):
     await two_windows(work, "a.py", "b.py")
-    await work.decisions.keep_files(WINDOW, [rows(work, WINDOW)["b.py"]])  # type: ignore[misc]
-    await work.decisions.undo_files(TWO, [rows(work, TWO)["a.py"]])  # type: ignore[misc]
+    await work.decisions.decide_files(WINDOW, [rows(work, WINDOW)["b.py"]], "keep")  # type: ignore[misc]
+    await work.decisions.decide_files(TWO, [rows(work, TWO)["a.py"]], "undo")  # type: ignore[misc]
     (work.path / "a.py").write_text("other\n")
     await work.until(lambda: "a.py" in rows(work, TWO))
     work.decisions.take_back(WINDOW)

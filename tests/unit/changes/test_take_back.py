@@ -11,7 +11,7 @@ import pytest
 
 from companion.changes.change_screen import SavedText
 from companion.changes.roots import SOON
-from companion.changes.state import read_state
+from companion.changes.state import Decision, read_state
 from companion.review import reviews as review_module
 from companion.review.changes import Target
 from companion.review.review import Review, Unclaimed
@@ -198,7 +198,7 @@ async def accepted_after_a_keep(work: Work) -> Review:
     await work.begun()
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: "b.py" in work.rows)
-    work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "keep")
     await work.until(lambda: not work.rows)
     review = await opened(work, "a.py", AGENTS)
     work.reviews.accept(review.number, AGENTS)
@@ -245,7 +245,7 @@ async def test_a_renamed_file_that_is_undone_is_counted_once(work: Work):
     await work.begun()
     (work.path / "a.py").rename(work.path / "moved.py")
     await work.until(lambda: set(work.rows) == {"moved.py"})
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: not work.rows)
     assert work.editor.offered == ["Undone: 1 file"]
 
@@ -269,11 +269,11 @@ async def test_the_last_decision_of_any_kind_comes_first(work: Work):
     await accepted(work, "a.py", AGENTS)
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: "b.py" in work.rows)
-    work.decisions.keep_files(WINDOW, [work.rows["b.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["b.py"]], "keep")
     await work.until(lambda: not work.rows)
     (work.path / "c.py").write_text("agent\n")
     await work.until(lambda: "c.py" in work.rows)
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: not work.rows)
     assert work.editor.offered[-1] == "Undone: 1 file"
     work.decisions.take_back(WINDOW)
@@ -297,17 +297,18 @@ def other(work: Work, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("what", ["keep", "undo"])
-async def test_what_one_command_has_decided_in_two_folders_is_taken_back_at_once(work: Work, other: Path, what: str):
+async def test_what_one_command_has_decided_in_two_folders_is_taken_back_at_once(
+    work: Work, other: Path, what: Decision
+):
     await work.begun()
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: set(work.rows) == {"b.py"})
-    work.decisions.keep_files(WINDOW, [work.rows["b.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["b.py"]], "keep")
     await work.until(lambda: not work.rows)
     for path in (work.path / "a.py", other / "c.py"):
         path.write_text(AGENTS)
     await work.until(lambda: len(work.rows) == 2)
-    decide = work.decisions.keep_files if what == "keep" else work.decisions.undo_files
-    decide(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), what)
     await work.until(lambda: not work.rows)
     await settled(work)
     assert work.editor.offered == ([] if what == "keep" else ["Undone: 2 files"])
@@ -324,7 +325,7 @@ async def test_what_has_changed_since_in_one_of_two_folders_is_named_and_the_oth
     for path in (work.path / "a.py", other / "c.py"):
         path.write_text(AGENTS)
     await work.until(lambda: len(work.rows) == 2)
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: not work.rows)
     await settled(work)
     (other / "c.py").write_text("the next one\n")
@@ -335,20 +336,19 @@ async def test_what_has_changed_since_in_one_of_two_folders_is_named_and_the_oth
 
 
 @pytest.mark.parametrize("what", ["keep", "undo"])
-async def test_several_changes_that_were_decided_at_once_are_taken_back_at_once(work: Work, what: str):
+async def test_several_changes_that_were_decided_at_once_are_taken_back_at_once(work: Work, what: Decision):
     await work.begun()
     folder = work.known.folders[work.folders[0]]
     (work.path / "a.py").write_text(AGENTS.replace("line 28\n", "last\n"))
     await work.until(lambda: "a.py" in work.rows)
-    decide = work.decisions.keep_changes if what == "keep" else work.decisions.undo_changes
 
     async def keys() -> list[str]:
         found = await folder.file("a.py")
         assert found
         return [change[4] for change in found.changes]
 
-    await decide(WINDOW, work.rows["a.py"], [((await keys())[0], None)])
-    await decide(WINDOW, work.rows["a.py"], [(key, None) for key in await keys()])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], what, [((await keys())[0], None)])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], what, [(key, None) for key in await keys()])
     await work.until(lambda: not work.rows)
     for left in (2, 3):
         work.decisions.take_back(WINDOW)
@@ -357,15 +357,14 @@ async def test_several_changes_that_were_decided_at_once_are_taken_back_at_once(
 
 
 @pytest.mark.parametrize("what", ["keep", "undo"])
-async def test_files_that_were_decided_by_one_command_are_taken_back_at_once(work: Work, what: str):
+async def test_files_that_were_decided_by_one_command_are_taken_back_at_once(work: Work, what: Decision):
     await work.begun()
     for name in ("a.py", "b.py", "c.py"):
         (work.path / name).write_text(AGENTS)
     await work.until(lambda: len(work.rows) == 3)
     rows = work.rows
-    decide = work.decisions.keep_files if what == "keep" else work.decisions.undo_files
-    work.decisions.keep_files(WINDOW, [rows["c.py"]])
-    decide(WINDOW, [rows["a.py"], rows["b.py"]])
+    work.decisions.decide_files(WINDOW, [rows["c.py"]], "keep")
+    work.decisions.decide_files(WINDOW, [rows["a.py"], rows["b.py"]], what)
     await work.until(lambda: not work.rows)
     await settled(work)
     folder = work.known.folders[work.folders[0]]
@@ -388,7 +387,7 @@ async def test_the_undo_of_several_files_asks_once_and_leaves_what_was_not_meant
         (work.path / name).write_text(mine := text.replace("agent\n", "agent and mine\n"))
         work.rounds.saved(str(work.path / name), SavedText(text, mine))
     await work.until(lambda: all(row.note == "with your edit" for row in work.rows.values()))
-    work.decisions.undo_files(WINDOW, [work.rows["a.py"], work.rows["c.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["a.py"], work.rows["c.py"]], "undo")
     await work.until(lambda: set(work.rows) == {"b.py"})
     assert len(work.editor.confirmed) == 1
     assert all(name in work.editor.confirmed[0] for name in ("a.py", "c.py"))
@@ -399,15 +398,14 @@ async def test_the_undo_of_several_files_asks_once_and_leaves_what_was_not_meant
 
 
 @pytest.mark.parametrize("what", ["keep", "undo"])
-async def test_what_a_restore_brings_back_is_its_agents_again_and_waits_after_a_restart(work: Work, what: str):
+async def test_what_a_restore_brings_back_is_its_agents_again_and_waits_after_a_restart(work: Work, what: Decision):
     await work.begun()
     (work.path / "a.py").write_text(AGENTS)
     await work.until(lambda: work.rows)
     work.rounds.checkpoint(WINDOW, "go on", "Another Agent")
     folder = work.known.folders[work.folders[0]]
     await work.until(lambda: any(each.words == "go on" for each in folder.round.state.checkpoints))
-    decide = work.decisions.keep_files if what == "keep" else work.decisions.undo_files
-    decide(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), what)
     await work.until(lambda: not work.rows)
     await settled(work)
     [point] = [each for each in await work.decisions.points(WINDOW) if each.words == "go on"]
@@ -431,7 +429,7 @@ async def test_a_save_does_not_stand_before_a_keep(work: Work):
     await work.begun()
     (work.path / "a.py").write_text(AGENTS)
     await work.until(lambda: "a.py" in work.rows)
-    work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "keep")
     await work.until(lambda: not work.rows)
     (work.path / "a.py").write_text(mine := AGENTS + "mine\n")
     work.rounds.saved(str(work.path / "a.py"), SavedText(AGENTS, mine))
@@ -464,7 +462,7 @@ async def test_a_revert_in_a_proposal_is_taken_back_in_the_order_of_the_decision
     await reverted(work, first, 2)
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: "b.py" in work.rows)
-    work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "keep")
     await work.until(lambda: not work.rows)
     await reverted(work, first, 19)
     assert text(first) == LINES
@@ -526,7 +524,7 @@ async def test_a_revert_that_is_not_there_any_more_is_no_decision(work: Work, wh
     await work.begun()
     (work.path / "b.py").write_text("agent\n")
     await work.until(lambda: "b.py" in work.rows)
-    work.decisions.keep_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "keep")
     await work.until(lambda: not work.rows)
     review = await opened(work, "a.py", AGENTS)
     await reverted(work, review, 2)
@@ -561,7 +559,7 @@ async def test_a_renamed_file_that_is_kept_with_what_is_at_its_old_path_is_liste
     await work.until(lambda: set(work.rows) == {"moved.py"})
     (work.path / "a.py").write_text(AGENTS)
     await work.until(lambda: set(work.rows) == {"a.py", "moved.py"})
-    work.decisions.keep_files(WINDOW, [work.rows["a.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "keep")
     await work.until(lambda: "a.py" not in work.rows)
     assert [(row.path, state) for row, state in work.rounds.listing(WINDOW).done] == [
         ("a.py", "kept"),

@@ -165,7 +165,7 @@ async def test_a_look_that_waits_for_the_persons_answer_is_not_late(work: Work, 
         go_on.wait(20)
 
     monkeypatch.setattr(work.editor, "confirm", confirm)
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: work.editor.confirmed)
     work.editor.said.clear()  # on a busy machine, a scan before took longer
     for folder in work.known.folders.values():
@@ -260,6 +260,6 @@ async def test_what_waits_is_still_there_after_a_round_that_could_not_begin(
         await work.until(lambda: "Stale file handle" in folder.trouble)
     await work.until(lambda: not folder.trouble)
     assert "a.py" in work.rows
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == LINES

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,7 +25,7 @@ from companion.changes import journal, saves, state
 from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder
 from companion.changes.rows import ChangeRow
-from companion.changes.state import CLOCK
+from companion.changes.state import CLOCK, Decision
 from companion.editor import WindowId
 from companion.platforms.files import FolderEntry
 from companion.snapshots import files
@@ -55,6 +55,7 @@ edits = st.lists(st.tuples(st.sampled_from(("insert", "delete", "replace")), st.
 windows = st.sampled_from(WINDOWS)
 chosen = st.integers(0, len(NAMES) - 1)
 folders = st.lists(st.sampled_from(FOLDERS), max_size=2, unique=True)
+decisions = st.sampled_from(get_args(Decision))
 numbers = st.integers(0, 4)
 
 
@@ -409,9 +410,9 @@ class Windows(RuleBasedStateMachine):
             elif given == "agent":
                 self.change(tracked, self.edited(tracked, tracked.disk, [("insert", number)], "a"))
             elif given == "undo":
-                self.work.decisions.undo_files(window, self.rows(window))
+                self.work.decisions.decide_files(window, self.rows(window), "undo")
             else:
-                self.work.decisions.keep_files(window, self.rows(window))
+                self.work.decisions.decide_files(window, self.rows(window), "keep")
 
         calls, call = iter(range(1_000)), Folder.call
 
@@ -452,8 +453,8 @@ class Windows(RuleBasedStateMachine):
     def rows(self, window: WindowId) -> list[ChangeRow]:
         return list(self.work.rounds.listing(window).rows)
 
-    @rule(window=windows, number=numbers, part=st.one_of(st.none(), numbers), at=numbers, keeps=st.booleans())
-    def decides(self, window: WindowId, number: int, part: int | None, at: int, keeps: bool) -> None:
+    @rule(window=windows, number=numbers, part=st.one_of(st.none(), numbers), at=numbers, what=decisions)
+    def decides(self, window: WindowId, number: int, part: int | None, at: int, what: Decision) -> None:
         """One change of a file, or a line of it."""
         self.hear()
         self.scan()
@@ -467,19 +468,16 @@ class Windows(RuleBasedStateMachine):
             change = found[at].change
             line = change.new_start + part if part is not None and change.new_start + part < change.new_end else None
             chosen = [(found[at].key, None if line is None else (line, line))]
-            decisions = self.work.decisions
-            decide = decisions.keep_changes if keeps else decisions.undo_changes
-            self.deciding(lambda _: decide(window, row, chosen))
+            self.deciding(lambda editor: editor.decisions.decide_changes(window, row, what, chosen))
         else:
-            decide_files = self.work.decisions.keep_files if keeps else self.work.decisions.undo_files
-            self.deciding(lambda _: decide_files(window, [row]) and None)
+            self.deciding(lambda editor: editor.decisions.decide_files(window, [row], what))
         self.reviewed()
 
     @rule(window=windows)
     def keeps_all(self, window: WindowId) -> None:
         self.hear()
         self.scan()
-        self.deciding(lambda editor: editor.decisions.keep_files(window, editor.rows_of(window)))
+        self.deciding(lambda editor: editor.decisions.decide_files(window, editor.rows_of(window), "keep"))
         self.reviewed()
         for tracked in self.files:
             if self.covered(tracked, self.of[window]):
@@ -497,11 +495,11 @@ class Windows(RuleBasedStateMachine):
         """The editor is killed at a step on the disk, and undoes the rest after its restart."""
         self.hear()
         self.scan()
-        self.killing(step, lambda editor: editor.decisions.undo_files(window, editor.rows_of(window)))
+        self.killing(step, lambda editor: editor.decisions.decide_files(window, editor.rows_of(window), "undo"))
         if self.editor is None:
             self.start()
             self.reread()
-            self.deciding(lambda editor: editor.decisions.undo_files(window, editor.rows_of(window)))
+            self.deciding(lambda editor: editor.decisions.decide_files(window, editor.rows_of(window), "undo"))
         for tracked in self.files:
             if self.covered(tracked, self.of[window]):
                 left = tokens(tracked.disk)
@@ -524,7 +522,7 @@ class Windows(RuleBasedStateMachine):
 
     def decide(self, editor: Editor, window: WindowId, what: str) -> None:
         if what == "keep":
-            editor.decisions.keep_files(window, editor.rows_of(window))
+            editor.decisions.decide_files(window, editor.rows_of(window), "keep")
         elif what == "take back":
             editor.decisions.take_back(window)
         else:

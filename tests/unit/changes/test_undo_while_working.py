@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from companion.changes import starting
-from companion.changes.state import GOES
+from companion.changes.state import GOES, Decision
 from companion.editor import ChatId, ViewId
 
 from .work import CHAT, LINES, WINDOW, Work
@@ -37,7 +37,7 @@ async def keys(work: Work) -> list[str]:
 async def test_a_change_goes_when_the_turn_ends_and_its_agent_is_told(work: Work):
     await written(work)
     first, second = await keys(work)
-    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None)])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(first, None)])
     assert (work.path / "a.py").read_text() == AGENTS
     assert work.rows["a.py"].note == GOES
     found = await work.rounds.file(work.folders[0], "a.py")
@@ -55,7 +55,7 @@ async def test_a_change_goes_when_the_turn_ends_and_its_agent_is_told(work: Work
 async def test_a_second_press_does_it_at_once(work: Work):
     await written(work)
     for _ in range(2):
-        work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
+        work.decisions.decide_files(WINDOW, [work.rows["new.py"]], "undo")
     await work.until(lambda: "new.py" not in work.rows)
     assert not (work.path / "new.py").exists()
     for number in range(2):
@@ -64,14 +64,14 @@ async def test_a_second_press_does_it_at_once(work: Work):
         work.rounds.scan(WINDOW)
         await work.until(lambda number=number: work.rows["a.py"].inserted == number + 3)
         at = (await keys(work))[1]
-        await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(at, None)])
+        await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(at, None)])
         assert first
     assert (work.path / "a.py").read_text() == "above\n" * 2 + AGENTS.replace("agent\n", "line 3\n")
 
 
 async def test_everything_goes_when_the_turn_ends(work: Work):
     await written(work)
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: {row.note for row in work.rows.values()} == {GOES})
     (work.path / "later.py").write_text("agent\n")
     await work.until(lambda: len(work.rows) == 3)
@@ -85,8 +85,8 @@ async def test_everything_goes_when_the_turn_ends(work: Work):
 
 async def test_all_of_it_goes_at_once_the_second_time(work: Work):
     await written(work)
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
     await work.until(lambda: not work.rows)
     assert (work.path / "a.py").read_text() == LINES
 
@@ -94,11 +94,11 @@ async def test_all_of_it_goes_at_once_the_second_time(work: Work):
 async def test_an_undo_that_waits_is_taken_back_before_what_was_decided_earlier(work: Work):
     await written(work)
     first, second = await keys(work)
-    await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(second, None)])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "keep", [(second, None)])
     [first] = await keys(work)
-    work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["new.py"]], "undo")
     await work.until(lambda: work.rows["new.py"].note == GOES)
-    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None)])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(first, None)])
     await work.until(lambda: work.rows["a.py"].note == GOES)
     work.decisions.take_back(WINDOW)
     await work.until(lambda: work.rows["a.py"].note == "")
@@ -116,7 +116,7 @@ async def test_an_undo_that_waits_is_taken_back_before_what_was_decided_earlier(
 
 async def test_an_undo_that_is_done_at_the_end_of_the_turn_is_taken_back_once(work: Work):
     await written(work)
-    work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["new.py"]], "undo")
     await work.until(lambda: work.rows["new.py"].note == GOES)
     end_turn(work)
     await work.until(lambda: "new.py" not in work.rows)
@@ -129,8 +129,8 @@ async def test_an_undo_that_is_done_at_the_end_of_the_turn_is_taken_back_once(wo
 
 async def test_what_is_kept_after_all_stays(work: Work):
     await written(work)
-    work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
-    work.decisions.keep_files(WINDOW, [work.rows["a.py"]])
+    work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
+    work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "keep")
     await work.until(lambda: set(work.rows) == {"new.py"})
     end_turn(work)
     await work.until(lambda: not work.rows)
@@ -141,7 +141,7 @@ async def test_it_waits_for_the_last_of_two_turns(work: Work):
     await written(work)
     other = ChatId(ViewId(8))
     work.rounds.turn_began(WINDOW, other, "Other", "turn-2", "and this", 0)
-    work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["new.py"]], "undo")
     await work.until(lambda: work.rows["new.py"].note == GOES)
     end_turn(work)
     await work.until(lambda: len(work.known.turns) == 1)
@@ -169,8 +169,8 @@ async def test_it_goes_after_a_restart(work: Work, soon: None, is_moved: bool):
     async with work:
         await written(work)
         first, _ = await keys(work)
-        await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None)])
-        work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
+        await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(first, None)])
+        work.decisions.decide_files(WINDOW, [work.rows["new.py"]], "undo")
         await work.until(lambda: {row.note for row in work.rows.values()} == {GOES})
     async with Work(work.stores, folders) as later:
         later.rounds.opened(WINDOW)
@@ -185,7 +185,7 @@ async def test_it_goes_after_a_restart(work: Work, soon: None, is_moved: bool):
 async def test_a_turn_that_runs_on_after_a_reload_is_waited_for(work: Work, soon: None):
     async with work:
         await written(work)
-        work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
         await work.until(lambda: {row.note for row in work.rows.values()} == {GOES})
     async with Work(work.stores, work.folders) as later:
         later.rounds.opened(WINDOW)
@@ -209,8 +209,8 @@ async def test_an_undo_that_waits_is_taken_back_after_a_reload(work: Work, is_mo
     async with work:
         await written(work)
         first, second = await keys(work)
-        await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(second, None)])
-        work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
+        await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "keep", [(second, None)])
+        work.decisions.decide_files(WINDOW, [work.rows["new.py"]], "undo")
         await work.until(lambda: work.rows["new.py"].note == GOES)
     async with Work(work.stores, folders) as later:
         later.rounds.opened(WINDOW)
@@ -231,9 +231,9 @@ async def test_an_undo_that_waits_is_taken_back_after_a_reload(work: Work, is_mo
 async def test_a_change_that_is_kept_is_not_put_off_again_by_a_take_back(work: Work):
     await written(work)
     first, second = await keys(work)
-    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None)])
-    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(second, None)])
-    await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(first, None)])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(first, None)])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(second, None)])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "keep", [(first, None)])
     await work.until(lambda: work.rows["a.py"].changes == 1)
     work.decisions.take_back(WINDOW)
     await work.until(lambda: work.rows["a.py"].changes == 2)
@@ -246,8 +246,8 @@ async def test_a_change_that_is_kept_is_not_put_off_again_by_a_take_back(work: W
 async def test_a_change_that_is_kept_after_all_stays_and_the_other_one_goes(work: Work):
     await written(work)
     first, second = await keys(work)
-    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None), (second, None)])
-    await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(second, None)])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(first, None), (second, None)])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "keep", [(second, None)])
     end_turn(work)
     await work.until(lambda: "a.py" not in work.rows)
     assert (work.path / "a.py").read_text() == AGENTS.replace("agent\n", "line 3\n")
@@ -263,7 +263,7 @@ async def test_with_the_setting_or_without_a_turn_it_goes_at_once(work: Work, is
         await work.begun()
         (work.path / "new.py").write_text("agent\n")
         await work.until(lambda: work.rows)
-    work.decisions.undo_files(WINDOW, [work.rows["new.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["new.py"]], "undo")
     await work.until(lambda: "new.py" not in work.rows)
     assert not (work.path / "new.py").exists()
 
@@ -271,9 +271,9 @@ async def test_with_the_setting_or_without_a_turn_it_goes_at_once(work: Work, is
 async def test_of_a_file_that_goes_whole_the_rest_goes_still_if_one_change_of_it_is_kept(work: Work):
     await written(work)
     _, second = await keys(work)
-    work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
+    work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "undo")
     await work.until(lambda: work.rows["a.py"].note == GOES)
-    await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(second, None)])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "keep", [(second, None)])
     await work.until(lambda: work.rows["a.py"].changes == 1)
     assert work.rows["a.py"].note == GOES
     end_turn(work)
@@ -291,7 +291,7 @@ async def test_a_file_that_an_agent_renames_in_the_turn_goes_as_well(work: Work,
             await work.until(lambda: "b.py" in work.rows)
         else:
             row = next(row for path, row in work.rows.items() if path != "new.py")
-            work.decisions.undo_files(WINDOW, [row])
+            work.decisions.decide_files(WINDOW, [row], "undo")
             await work.until(lambda row=row: GOES in work.rows[row.path].note)
     assert GOES in work.rows["b.py"].note
     end_turn(work)
@@ -303,7 +303,7 @@ async def test_a_file_that_an_agent_renames_in_the_turn_goes_as_well(work: Work,
 async def test_a_change_that_waits_does_not_bring_back_a_file_that_its_agent_deletes_meanwhile(work: Work):
     await written(work)
     first, _ = await keys(work)
-    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(first, None)])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(first, None)])
     (work.path / "a.py").unlink()
     await work.until(lambda: work.rows["a.py"].kind == "deleted")
     end_turn(work)
@@ -335,7 +335,7 @@ def undone(*numbers: int) -> str:
 async def test_of_equal_changes_each_waits_by_itself(work: Work, order: tuple[int, ...]):
     found = await equal_changes(work)
     for number in order:
-        await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(found[number], None)])
+        await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(found[number], None)])
     assert (work.path / "a.py").read_text() == undone()
     shown = await work.rounds.file(work.folders[0], "a.py")
     assert shown
@@ -347,32 +347,30 @@ async def test_of_equal_changes_each_waits_by_itself(work: Work, order: tuple[in
 
 
 @pytest.mark.parametrize("decision", ["keep", "undo"])
-async def test_equal_changes_are_decided_at_once(work: Work, decision: str):
+async def test_equal_changes_are_decided_at_once(work: Work, decision: Decision):
     """Once one is decided, there are fewer with these lines than the keys of the others say."""
     found = await equal_changes(work)
     end_turn(work)
     await work.until(lambda: not work.rounds.roots.is_in_turn(work.known.folders[work.folders[0]]))
-    decide = work.decisions.keep_changes if decision == "keep" else work.decisions.undo_changes
-    await decide(WINDOW, work.rows["a.py"], [(key, None) for key in found[:3]])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], decision, [(key, None) for key in found[:3]])
     assert work.editor.said == []
     assert work.rows["a.py"].changes == 1
     assert (work.path / "a.py").read_text() == undone(*([0, 1, 2] if decision == "undo" else []))
 
 
 @pytest.mark.parametrize("decision", ["keep", "undo"])
-async def test_lines_of_a_change_with_others_between_are_decided_at_once(work: Work, decision: str):
+async def test_lines_of_a_change_with_others_between_are_decided_at_once(work: Work, decision: Decision):
     """Once some of its lines are decided, the rest of it has another key."""
     await work.begun()
     (work.path / "a.py").write_text(made := LINES.replace("line 3\n", "a\nb\nc\nd\ne\n"))
     await work.until(lambda: "a.py" in work.rows)
     [key] = await keys(work)
-    decide = work.decisions.keep_changes if decision == "keep" else work.decisions.undo_changes
-    await decide(WINDOW, work.rows["a.py"], [(key, (3, 3)), (key, (5, 5))])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], decision, [(key, (3, 3)), (key, (5, 5))])
     assert work.editor.said == []
     left = made.replace("b\n", "").replace("d\n", "") if decision == "undo" else made
     assert (work.path / "a.py").read_text() == left
     if decision == "keep":
-        work.decisions.undo_files(WINDOW, [work.rows["a.py"]])
+        work.decisions.decide_files(WINDOW, [work.rows["a.py"]], "undo")
         await work.until(lambda: "a.py" not in work.rows)
         assert (work.path / "a.py").read_text() == LINES.replace("line 3\n", "line 3\nb\nd\n")
 
@@ -381,12 +379,12 @@ async def test_lines_of_a_change_with_others_between_are_decided_at_once(work: W
 async def test_what_is_decided_of_an_equal_change_leaves_the_other_one_waiting(work: Work, decision: str):
     found = await equal_changes(work)
     for number in (0, 3):
-        await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(found[number], None)])
+        await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(found[number], None)])
     if decision == "keep":
-        await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(found[1], None)])
+        await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "keep", [(found[1], None)])
     else:
         for _ in range(2):
-            await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(found[1], None)])
+            await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(found[1], None)])
         assert (work.path / "a.py").read_text() == undone(1)
     end_turn(work)
     await work.until(lambda: work.rows["a.py"].going is None)
@@ -411,7 +409,7 @@ def has_lines(work: Work, *lines: str) -> bool:
 async def test_lines_of_one_change_wait_each_by_themselves(work: Work, order: tuple[int, ...]):
     key = await lines_of_a_change(work)
     for line in order:
-        await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(key, (line, line))])
+        await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(key, (line, line))])
     assert has_lines(work, "A", "B", "C")
     end_turn(work)
     expected = [f"line {line + 1}" if line in order else "ABC"[line - 2] for line in (2, 3, 4)]
@@ -423,8 +421,8 @@ async def test_lines_of_one_change_wait_each_by_themselves(work: Work, order: tu
 @pytest.mark.parametrize("is_whole", [False, True])
 async def test_lines_that_are_kept_leave_the_others_of_their_change_waiting(work: Work, is_whole: bool):
     key = await lines_of_a_change(work)
-    await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(key, None if is_whole else (2, 2))])
-    await work.decisions.keep_changes(WINDOW, work.rows["a.py"], [(key, (3, 3))])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(key, None if is_whole else (2, 2))])
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "keep", [(key, (3, 3))])
     end_turn(work)
     await work.until(lambda: has_lines(work, "line 3", "B", "line 5" if is_whole else "C"))
     assert work.editor.said == []
@@ -433,7 +431,7 @@ async def test_lines_that_are_kept_leave_the_others_of_their_change_waiting(work
 async def test_lines_of_a_change_that_waits_go_at_once_the_second_time(work: Work):
     key = await lines_of_a_change(work)
     for lines in ((2, 3), (4, 4), (4, 4)):
-        await work.decisions.undo_changes(WINDOW, work.rows["a.py"], [(key, lines)])
+        await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(key, lines)])
     assert has_lines(work, "A", "B", "line 5")
     end_turn(work)
     await work.until(lambda: "a.py" not in work.rows)

@@ -36,16 +36,16 @@ def keys(work: Work) -> list[tuple[str, None]]:
 
 
 DECISIONS: dict[str, tuple[Callable[[Work], object], str]] = {
-    "keep all": (lambda work: work.decisions.keep_files(WINDOW, work.rows_of(WINDOW)), AGENTS),
-    "undo all": (lambda work: work.decisions.undo_files(WINDOW, work.rows_of(WINDOW)), LINES),
-    "keep file": (lambda work: work.decisions.keep_files(WINDOW, [row(work)]), AGENTS),
-    "undo file": (lambda work: work.decisions.undo_files(WINDOW, [row(work)]), LINES),
+    "keep all": (lambda work: work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "keep"), AGENTS),
+    "undo all": (lambda work: work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo"), LINES),
+    "keep file": (lambda work: work.decisions.decide_files(WINDOW, [row(work)], "keep"), AGENTS),
+    "undo file": (lambda work: work.decisions.decide_files(WINDOW, [row(work)], "undo"), LINES),
     "keep changes": (
-        lambda work: work.background(work.decisions.keep_changes(WINDOW, row(work), keys(work))),
+        lambda work: work.background(work.decisions.decide_changes(WINDOW, row(work), "keep", keys(work))),
         AGENTS,
     ),
     "undo changes": (
-        lambda work: work.background(work.decisions.undo_changes(WINDOW, row(work), keys(work))),
+        lambda work: work.background(work.decisions.decide_changes(WINDOW, row(work), "undo", keys(work))),
         LINES,
     ),
 }
@@ -141,7 +141,7 @@ async def test_a_save_in_that_moment_is_the_persons(
     async with work:
         await written(work, narrow if comes else outer, file)
         await arranged(work, monkeypatch, outer if comes else narrow, at, save)
-        work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
         await settled(work)
         assert file.read_text() == f"{LINES}mine\n"
 
@@ -156,7 +156,7 @@ async def test_whose_lines_they_are_goes_along(work: Work, inner: Path, monkeypa
         await work.until(lambda: row(work).note == "with your edit")
         await arranged(work, monkeypatch, outer if comes else narrow, 0, lambda _: None)
         assert row(work).note == "with your edit"
-        work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
         await settled(work)
         assert file.read_text() == LINES.replace("line 3\n", "line 3\nagent, and mine\n")
 
