@@ -107,14 +107,7 @@ class Companion:
 
     def __init__(self, editor: Editor, settings: Settings, variables: EnvironmentVariables) -> None:
         self._background = LoopTasks()
-        self.reviews = Reviews(
-            editor,
-            self._background,
-            self.settings_of,
-            self.changes_changed,
-            self._written,
-            self._opened,
-        )
+        self.reviews = Reviews(editor, self, self._background)
         self.changes = Rounds(editor, self, self.reviews, self._background)
         self.decisions = Decisions(self.changes.roots, self.reviews)
         self.provenance = Provenance(
@@ -189,9 +182,9 @@ class Companion:
         """Something waits for a review, or no longer."""
         self.statuses.changed()
 
-    def turn_written(self, chat: int, turn: str, files: int) -> None:
+    def turn_written(self, chat: ChatId, turn: str, files: int) -> None:
         """So many files were found to be changed in a turn of a chat that has ended."""
-        self.chats.turn_written(ChatId(ViewId(chat)), turn, files)
+        self.chats.turn_written(chat, turn, files)
 
     async def review_markdown(self, window: WindowId, comments: str) -> str:
         """The review of a window as Markdown: its turns since the round began, what was decided, and the comments."""
@@ -450,7 +443,7 @@ class Companion:
         if server and window == self._front and not self._is_ending:
             self._variables.set(server.endpoint.variables)
 
-    def _opened(self, review: Review) -> None:
+    def change_proposed(self, review: Review) -> None:
         """An agent proposes a change."""
         is_of_cli = review.request is None and not review.owner.is_model  # not of a chat, nor of a model by its tool
         if is_of_cli:
@@ -458,7 +451,11 @@ class Companion:
         if (server := self._windows.get(review.owner.window)) and server.tells_news:
             server.news.proposed(review.owner.cli, review.file_path)
 
-    def _written(self, review: Review, text: str) -> None:
+    def proposal_answered(self, review: Review) -> None:
+        """The person has accepted a proposal, or rejected it."""
+        self.decisions.answered(review)
+
+    def proposal_written(self, review: Review, text: str) -> None:
         """A proposal is on the disk. If the person has not accepted it, it waits as a written change."""
         if review.outcome == "accepted":
             self.changes.written(review, text)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from ..editor import WindowId
+from ..editor import ChatId, WindowId
 from ..review.changes import Count
 from ..review.review_screen import FileScreen
 
@@ -204,6 +204,6 @@ class Work(Protocol):
         """Something waits for a review, or no longer."""
         ...
 
-    def turn_written(self, chat: int, turn: str, files: int) -> None:
+    def turn_written(self, chat: ChatId, turn: str, files: int) -> None:
         """So many files were found to be changed in a turn of a chat that has ended."""
         ...

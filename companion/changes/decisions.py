@@ -95,7 +95,6 @@ class Decisions:
     def __init__(self, roots: Roots, reviews: Reviews) -> None:
         self._roots = roots
         self._reviews = reviews
-        reviews.answered = self.answered
         roots.turn_over = self._turn_over
 
     def decide_files(

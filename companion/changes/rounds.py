@@ -172,7 +172,7 @@ class Rounds:
             self._note(window, turn, self._end_turn(window, chat, agent, turn, self._noting.get((window, turn))))
 
     async def _end_turn(
-        self, window: WindowId, chat: int, agent: str, turn: str, beginning: asyncio.Task[object] | None
+        self, window: WindowId, chat: ChatId, agent: str, turn: str, beginning: asyncio.Task[object] | None
     ) -> None:
         if beginning:  # both may be known at once
             await asyncio.wait({beginning})

@@ -314,12 +314,12 @@ class ChatWindow:
     @property
     def shows_diffs(self) -> bool:
         """Whether the person wants to see what would be changed as diffs."""
-        return self.reviews.settings_of(self.id).show_diffs
+        return self.reviews.host.settings_of(self.id).show_diffs
 
     @property
     def tells_undone(self) -> bool:
         """Whether the person wants an agent to know what they have undone."""
-        return self.reviews.settings_of(self.id).tell_undone != "never"
+        return self.reviews.host.settings_of(self.id).tell_undone != "never"
 
     @property
     def daemon_folders(self) -> set[str]:

@@ -1,4 +1,4 @@
-"""What the reviews need from an editor."""
+"""What the reviews need from an editor, and from whoever serves its windows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ..editor import Screen
 if TYPE_CHECKING:
     from ..conversation.forms import Form, Values
     from ..editor import ReviewId, WindowId
+    from ..settings import Settings
     from .changes import TextEdit
     from .disk import Encodings, Stamp
     from .marks import Marks
@@ -161,4 +162,28 @@ class ReviewScreen(FileScreen, Protocol):
     @property
     def diffs(self) -> DiffViews:
         """The diffs."""
+        ...
+
+
+class ReviewHost(Protocol):
+    """What the reviews need from whoever serves the windows."""
+
+    def settings_of(self, window: WindowId) -> Settings:
+        """The settings of a window."""
+        ...
+
+    def changes_changed(self) -> None:
+        """Something waits for a review, or no longer."""
+        ...
+
+    def change_proposed(self, review: Review) -> None:
+        """An agent proposes a change."""
+        ...
+
+    def proposal_answered(self, review: Review) -> None:
+        """The person has accepted a proposal, or rejected it."""
+        ...
+
+    def proposal_written(self, review: Review, text: str) -> None:
+        """A proposal is on the disk, with this text."""
         ...

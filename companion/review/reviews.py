@@ -22,12 +22,11 @@ from ..clis import families
 from ..editor import ReviewId, WindowId
 from ..platforms.files import place, reason_of, resolved
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
-from ..settings import Settings
 from .changes import Revert, Target, TextEdit, edits_of, in_one, taken_back
 from .disk import DiskFile, SourceText, encode_like, endings_change, holds, read_bytes, read_file, stamp
 from .marks import Marks, marks
 from .review import Answered, DiskState, Outcome, Owner, Request, Review, Unclaimed, from_plain, to_plain
-from .review_screen import ReviewScreen
+from .review_screen import ReviewHost, ReviewScreen
 
 MOST_REVERTED = 50_000_000
 """Characters of the texts that a proposal keeps so that what was reverted can be taken back."""
@@ -180,7 +179,7 @@ class ReviewTexts:
         return not review.unmarked
 
     def _why_not(self, review: Review, text: str) -> str:
-        limits = self._reviews.settings_of(review.window)
+        limits = self._reviews.host.settings_of(review.window)
         if not review.disk.is_text:
             return "Not a text"
         # The limits apply to the file. Its proposal may be longer.
@@ -219,7 +218,7 @@ class Writes:
         is_written = await self._is_written(review, content)
         is_of_cli = self.missing.pop(review, None) is not None
         if is_written:
-            self._reviews.written(review, content)
+            self._reviews.host.proposal_written(review, content)
         elif is_of_cli:
             why = f"{cli} has not written {review.name} as you accepted it. The text that you accepted is kept here."
             self._reviews.editor.messenger.keep_text(window, review.name, SourceText(content).shown, why)
@@ -263,25 +262,12 @@ class Reviews:
     def __init__(
         self,
         editor: ReviewScreen,
+        host: ReviewHost,
         background: Callable[[Coroutine[Any, Any, object]], object],
-        settings_of: Callable[[WindowId], Settings],
-        changed: Callable[[], object],
-        written: Callable[[Review, str], object],
-        opened: Callable[[Review], object],
     ) -> None:
-        """`settings_of` gives the settings of a window.
-
-        `changed` is called when a review was opened or has its outcome, `written` with each proposal that is on the
-        disk and its text, `opened` with each new proposal.
-        """
-        self.settings_of = settings_of
-        self._changed = changed
-        self._opened = opened
-        self.answered: Callable[[Review], object] = lambda _: None
-        """Called with each proposal that the person has answered."""
+        self.host = host
         self._answers: list[Answered] = []
         """Those that can be taken back, but for what was accepted and is on the disk: a folder has that."""
-        self.written = written
         self.editor = editor
         self.background = background
         self._open: dict[tuple[Owner, str], Review] = {}
@@ -331,8 +317,8 @@ class Reviews:
             title=title,
         )
         logger.debug("%s opens a diff of %s", owner.cli, file_path)
-        self._changed()
-        self._opened(review)
+        self.host.changes_changed()
+        self.host.change_proposed(review)
         self.background(self._show(review))
         return review
 
@@ -359,7 +345,7 @@ class Reviews:
         """The person has dragged a diff to this window."""
         if review := self.find(number):
             review.moved_to = None if window == review.owner.window else window
-            self._changed()
+            self.host.changes_changed()
 
     def pass_answer(self, answered: Answered) -> None:
         """An answer can't be taken back yet: the decision before it comes next."""
@@ -402,7 +388,7 @@ class Reviews:
 
     def _answer(self, review: Review, text: str) -> None:
         self._answers = [*self._answers, Answered(time.time(), review, text)][-ANSWERS:]
-        self.answered(review)
+        self.host.proposal_answered(review)
 
     def reject_window(self, window: WindowId) -> None:
         """A window or its project closes, and its diffs with it."""
@@ -430,7 +416,7 @@ class Reviews:
         """
         review = self._open.pop((owner, file_path), None)
         logger.debug("%s closes its diff of %s", owner.cli, file_path)
-        self._changed()
+        self.host.changes_changed()
         if review is None:
             return None
         keep = not (is_answered and families.keeps_edits(owner.cli))
@@ -495,7 +481,7 @@ class Reviews:
                 self.background(self._give_up(review))
         known = [*self, *(each.review for each in self._answers)]
         self._ids = itertools.count(max([next(self._ids), *(review.number + 1 for review in known)]))
-        self._changed()
+        self.host.changes_changed()
 
     async def resume(self) -> None:
         """Show what was inherited: most of it is on the screen still."""
@@ -643,7 +629,7 @@ class Reviews:
         """
         self._settle(review)
         review.owner.notify(_accepted(review, review.proposed.source))
-        self.written(review, review.proposed.source)
+        self.host.proposal_written(review, review.proposed.source)
         self.editor.messenger.mention(
             f"{review.name} already matches the proposal of {review.owner.cli}.", review.window
         )
@@ -672,7 +658,7 @@ class Reviews:
     def _settle(self, review: Review, outcome: Outcome = "") -> None:
         review.outcome = outcome
         del self._open[review.owner, review.file_path]
-        self._changed()
+        self.host.changes_changed()
 
     async def _close_views(self, review: Review, what: str, *, keep: bool = True) -> str:
         """Close the views of a review that is no longer open; its final text.

@@ -14,10 +14,11 @@ from companion.changes.roots import WindowChanges
 from companion.changes.rounds import Rounds
 from companion.changes.rows import ChangeRow
 from companion.editor import ChatId, ViewId, WindowId
+from companion.review.review import Review
+from companion.review.reviews import Reviews
 from companion.settings import Settings
 
 from ..memory_editor import MemoryEditor
-from ..review.reviewing import reviews_in
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 AGENT = "Qwen Code"
@@ -38,7 +39,7 @@ class Work:
     turns: list[tuple[int, str, int]] = field(default_factory=list[tuple[int, str, int]])
 
     def __post_init__(self) -> None:
-        self.reviews = reviews_in(self.editor, self.background)
+        self.reviews = Reviews(self.editor, self, self.background)
         self.rounds = Rounds(self.editor, self, self.reviews, self.background, str(self.stores))
         self.decisions = Decisions(self.rounds.roots, self.reviews)
 
@@ -49,6 +50,15 @@ class Work:
         return self.settings
 
     def changes_changed(self) -> None:
+        pass
+
+    def change_proposed(self, review: Review) -> None:
+        pass
+
+    def proposal_answered(self, review: Review) -> None:
+        self.decisions.answered(review)
+
+    def proposal_written(self, review: Review, text: str) -> None:
         pass
 
     def turn_written(self, chat: int, turn: str, files: int) -> None:

@@ -19,7 +19,7 @@ from companion.settings import DaemonSettings
 from tests.agent_talk import until
 
 from ..memory_editor import Diff, MemoryEditor
-from ..review.reviewing import reviews_in
+from ..review.reviewing import NoHost, reviews_in
 from .chatting import CHAT, WINDOW, chats_in
 
 EDIT = """
@@ -56,7 +56,8 @@ class Room:
         self.editor = MemoryEditor(windows={1: (folder,)})
         self.folder = folder
         self.tasks: set[asyncio.Task[Any]] = set()
-        self.reviews = reviews_in(self.editor, self.background)
+        self.host = NoHost()
+        self.reviews = reviews_in(self.editor, self.background, self.host)
         self.chats = chats_in(self.editor, self.reviews)
         self.configure(*agents)
 

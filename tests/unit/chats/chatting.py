@@ -23,7 +23,7 @@ from companion.settings import DaemonSettings
 
 from ..fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, Stream, until
 from ..memory_editor import Diff, MemoryEditor
-from ..review.reviewing import reviews_in
+from ..review.reviewing import NoHost, reviews_in
 
 OPTIONS = [
     {"optionId": "always", "name": "Allow All Edits", "kind": "allow_always"},
@@ -130,7 +130,8 @@ class Room:
     """The events of a chat that `live` has opened."""
 
     def __post_init__(self) -> None:
-        self.reviews = reviews_in(self.editor, self._background)
+        self.host = NoHost()
+        self.reviews = reviews_in(self.editor, self._background, self.host)
         self.rounds = NoRounds()
         self.reasons = KeptTurns()
         told = lambda window: self.told(window)  # noqa: E731, PLW0108 - a test replaces it

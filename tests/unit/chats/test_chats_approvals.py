@@ -304,7 +304,7 @@ async def test_a_diff_that_cant_be_shown_leaves_the_question_to_the_chat(
 
 
 async def test_who_wants_no_diffs_gets_none(room: Room, project: Path) -> None:
-    room.reviews.settings_of = lambda _: Settings(show_diffs=False)
+    room.host.settings = Settings(show_diffs=False)
     ask(room.stream, 1, (str(project / "a.py"), "old\n", "new\n"))
     await until(lambda: room.render.status.permissions)
     assert list(room.reviews) == []
@@ -313,10 +313,10 @@ async def test_who_wants_no_diffs_gets_none(room: Room, project: Path) -> None:
 
 async def test_who_wants_diffs_after_all_gets_that_of_what_waits(room: Room, project: Path) -> None:
     """The question names the diff from then on, and shows no more what would be changed."""
-    room.reviews.settings_of = lambda _: Settings(show_diffs=False)
+    room.host.settings = Settings(show_diffs=False)
     ask(room.stream, 1, (str(project / "a.py"), "old\n", "new\n"))
     await until(lambda: room.render.status.permissions)
-    room.reviews.settings_of = lambda _: Settings()
+    room.host.settings = Settings()
     room.configure()
     [diff] = await room.diff()
     await until(lambda: "The diff is open in another tab." in room.editor.chat_texts[CHAT])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
 from companion.changes.folder import FolderClosedError
 from companion.chats.prompt import Draft
-from companion.settings import TellUndone
+from companion.settings import Settings, TellUndone
 
 from ..fake_daemon import until
 from .chatting import CHAT, WINDOW, Room, prompts
@@ -21,7 +20,7 @@ LINE = "a.py, line 3: “x = 1” was undone"
 async def test_the_next_prompt_says_what_was_undone_if_the_person_wants_that(room: Room, wanted: TellUndone) -> None:
     undone = room.rounds
     undone.lines = [LINE]
-    room.reviews.settings_of = lambda _, own=room.reviews.settings_of: replace(own(1), tell_undone=wanted)
+    room.host.settings = Settings(tell_undone=wanted)
     room.chats.open(CHAT, WINDOW, room.folder)
     for text in ("first", "second"):
         room.chats.send(CHAT, Draft(text))

@@ -23,7 +23,7 @@ from companion.review.review import Review
 from companion.review.reviews import Reviews
 
 from ..memory_editor import MemoryEditor
-from .reviewing import reviews_in
+from .reviewing import NoHost, reviews_in
 
 EVENTS: dict[str, Callable[[Reviews, Review], Awaitable[object] | None]] = {
     "accept": lambda reviews, review: reviews.accept(review.number, "mine\n"),
@@ -258,8 +258,13 @@ def editor() -> MemoryEditor:
 
 
 @pytest.fixture
-def reviews(editor: MemoryEditor, tasks: list[asyncio.Task[object]]) -> Reviews:
-    return reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)))
+def host() -> NoHost:
+    return NoHost()
+
+
+@pytest.fixture
+def reviews(editor: MemoryEditor, tasks: list[asyncio.Task[object]], host: NoHost) -> Reviews:
+    return reviews_in(editor, lambda work: tasks.append(asyncio.create_task(work)), host)
 
 
 @pytest.fixture
@@ -419,14 +424,17 @@ async def test_a_proposal_that_is_replaced_while_its_file_is_read_has_no_outcome
 
 
 async def test_a_model_writes_what_it_was_told_when_it_gets_to_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reviews: Reviews, editor: MemoryEditor, settle: Settle
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    reviews: Reviews,
+    host: NoHost,
+    editor: MemoryEditor,
+    settle: Settle,
 ):
     """It has the text as the answer of a tool, and thinks before it writes."""
     monkeypatch.setattr(review_module, "WRITE_LIMIT", 0.0)
     monkeypatch.setattr(review_module, "LOOKS_SOON", 1)
     monkeypatch.setattr(review_module, "MODEL_LOOK", 0.01)
-    found: list[str] = []
-    reviews.written = lambda _, text: found.append(text)
     path = tmp_path / "a.txt"
     path.write_text("old\n")
     review = reviews.open(Listener(WindowId(1), "Claude", is_model=True), str(path), "new\n")
@@ -435,7 +443,7 @@ async def test_a_model_writes_what_it_was_told_when_it_gets_to_it(
     await asyncio.sleep(0.05)
     path.write_text("mine\n")
     await settle()
-    assert found == ["mine\n"]
+    assert host.written == ["mine\n"]
     assert editor.kept == []
 
 
