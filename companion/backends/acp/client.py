@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -39,7 +39,6 @@ from ..agent import (
 )
 from ..wire import MOST_SHORT, read
 from . import extensions, process, schema
-from .decoder import Subagents, UpdateDecoder
 from .errors import AgentError, AnswerError, EndedError, VersionError
 from .files import Edited, find
 from .peer import Peer, RunningAgent
@@ -85,8 +84,6 @@ class AcpAgent(Agent):
         self._events = Events()
         self._prompts = Prompts(self.running, self._events, self._turn_over)
         self._services = Services(self.running, self._events, self._prompts)
-        self._decoder = UpdateDecoder(self._services.output)
-        self._subagents = Subagents()
         self._early: list[Mapping[str, Any]] | None = None
         """What came of sessions that aren't open, while one is being opened."""
         self._begun = 0.0
@@ -197,7 +194,7 @@ class AcpAgent(Agent):
             self.running.process.write(line)
 
     async def _requested(self, method: str, params: Mapping[str, Any]) -> Any:
-        return await self._services.answer(method, self._subagents.request(params, self.running.session))
+        return await self._services.answer(method, params)
 
     def _unreadable(self, what: str) -> None:
         self._events.publish(events.Unsupported(f"{what}, from {self.name}"))
@@ -205,10 +202,9 @@ class AcpAgent(Agent):
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
         """Take a notification. One of an unknown method is ignored, and what is told of another session."""
         if method == "session/update":
-            params = self._subagents.update(params, self.running.session)
-            update = params.get("update")
-            if params.get("sessionId") == self.running.session and isinstance(update, dict):
-                self._updated(cast("Mapping[str, Any]", update))
+            told = self._services.decoder.decode(params, self.running.session, self.settings)
+            if told is not None:
+                self._publish(told)
             elif self._early is not None and len(self._early) < MAX_EARLY:
                 self._early.append(params)
             else:
@@ -218,10 +214,8 @@ class AcpAgent(Agent):
         elif not method.startswith(("_", "$")) and "/" in method:
             logger.debug("%s sends the notification %s", self.name, method)
 
-    def _updated(self, update: Mapping[str, Any]) -> None:
-        if update.get("sessionUpdate") in ("tool_call", "tool_call_update"):
-            update = self._services.note(update)
-        for event in self._decoder.decode(update, self.settings):
+    def _publish(self, told: Iterable[events.Event]) -> None:
+        for event in told:
             if isinstance(event, events.ToolCallUpdate):
                 self._prompts.acted()
             if not isinstance(event, events.Ignored):
@@ -563,7 +557,7 @@ class AcpAgent(Agent):
             "settings": self.settings.hand_over(),
             "offered": (self._offered.url, self._offered.token) if self._offered else None,
             "folders": self.folders,
-            "subagents": self._subagents.parents,
+            "subagents": self._services.decoder.subagents.parents,
             "peer": peer,
             "prompts": prompts,
             "process": left,
@@ -594,7 +588,7 @@ class AcpAgent(Agent):
         running = self.running
         running.session, self._begun = left["session"], left.get("begun", 0.0)
         self.folders = tuple(left.get("folders", ()))
-        self._subagents.parents = dict(left.get("subagents", {}))
+        self._services.decoder.subagents.parents = dict(left.get("subagents", {}))
         self.settings = schema.SessionSettings.inherited(left["settings"])
         self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
         session = AgentSession.known(running.session, self.folder, OURS, self._begun)

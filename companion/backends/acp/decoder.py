@@ -8,7 +8,7 @@ left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, NamedTuple, TypeVar, cast
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, cast
 
 from pydantic import BeforeValidator
 
@@ -19,6 +19,7 @@ from ..updates import MAX_TITLE, RUNNING_TERMINALS, decode_count, decode_update,
 from ..wire import MOST_SHORT, Text, Wire, as_id, objects, one_line, read
 from . import extensions
 from .schema import OptionsUpdate, SessionSettings
+from .tool_calls import ToolCalls
 
 T = TypeVar("T")
 
@@ -80,21 +81,80 @@ Output = Callable[[str], Printed | None]
 """What a terminal has printed; None if there is no such terminal."""
 
 
-class UpdateDecoder:
-    """Decodes the updates of one session. `output` reads the terminals that its tool calls show."""
+MAX_OWN = 200
+"""Terminals of an agent whose output is remembered."""
 
-    def __init__(self, output: Output) -> None:
-        self._output = output
+
+class AgentTerminals:
+    """What the agent says that its own terminals have printed. The end of each output is kept."""
+
+    def __init__(self) -> None:
+        self._printed: dict[str, Printed] = {}
+
+    def note(self, update: Mapping[str, Any]) -> bool:
+        """Take in what an update of a tool call says of a terminal. Returns whether it says anything."""
+        if (news := extensions.terminal_news(update)) is None:
+            return False
+        known = self._printed.pop(news.terminal, Printed("", is_cut=False, is_running=True))
+        text = known.text + news.text
+        is_cut = known.is_cut or len(text) > MAX_SHOWN
+        self._printed[news.terminal] = Printed(text[-MAX_SHOWN:], is_cut, known.is_running and not news.has_ended)
+        while len(self._printed) > MAX_OWN:
+            del self._printed[next(iter(self._printed))]
+        return True
+
+    def printed(self, terminal: str) -> Printed | None:
+        """What a terminal has printed; None if the agent has said nothing of it."""
+        return self._printed.get(terminal)
+
+
+class ToolCallHost(Protocol):
+    """What the decoder needs from whoever answers the agent's requests."""
+
+    @property
+    def turn(self) -> object:
+        """What the tool calls of now belong to."""
+        ...
+
+    def output(self, terminal: str) -> Printed | None:
+        """What a terminal has printed, of ours or of the agent; None if there is no such terminal."""
+        ...
+
+    def tool_call_updated(self, update: Mapping[str, Any], call: Mapping[str, Any]) -> None:
+        """An update of a tool call has come, of which all that is known is `call`."""
+        ...
+
+
+class UpdateDecoder:
+    """Decodes the updates of one session and of its sub-agents."""
+
+    def __init__(self, host: ToolCallHost) -> None:
+        self._host = host
+        self.subagents = Subagents()
+        self.calls = ToolCalls()
+        self.terminals = AgentTerminals()
         self._plans: dict[str, str] = {}
         """The plans in prose by their ids, as far as they were told."""
         self._compactions: dict[str, tuple[str, str]] = {}
         """By their ids: the last state, and the summary as far as they were told."""
 
-    def decode(self, update: Mapping[str, Any], settings: SessionSettings) -> Iterator[events.Event]:
-        """What an update tells, by its kind. `settings` are those of the session, which it brings up to date."""
+    def decode(
+        self, params: Mapping[str, Any], session: str, settings: SessionSettings
+    ) -> Iterator[events.Event] | None:
+        """What a `session/update` tells; None for what is not of this conversation, such as another session's.
+
+        `settings` are those of the session, which it brings up to date.
+        """
+        told = self.subagents.update(params, session)
+        update = told.get("update")
+        if told.get("sessionId") != session or not isinstance(update, dict):
+            return None
+        return self._decode(cast("Mapping[str, Any]", update), settings)
+
+    def _decode(self, update: Mapping[str, Any], settings: SessionSettings) -> Iterator[events.Event]:
         match str(update.get("sessionUpdate")):
             case "tool_call" | "tool_call_update":
-                yield decode_update(with_terminals(update, self._output))
+                yield from self._tool_call(update)
             case "plan_update":
                 yield self._plan(as_object(update.get("plan", update.get("content", update))))
             case "plan_removed":
@@ -113,6 +173,19 @@ class UpdateDecoder:
                 if isinstance(event, events.Ignored) and not kind.startswith("_"):
                     event = events.Unsupported(f"an update of the kind “{kind[:40]}”, which this version doesn't know")
                 yield event
+
+    def _tool_call(self, update: Mapping[str, Any]) -> Iterator[events.Event]:
+        """A tool call by its name here, with what its terminals have printed, and the plan that it has made."""
+        call = self.calls.note(update, self._host.turn)
+        if "toolCallId" in call:
+            update = {**update, "toolCallId": call["toolCallId"]}
+        if plan := todo_list(call):
+            yield plan
+        self._host.tool_call_updated(update, call)
+        if self.terminals.note(update):
+            # What a terminal of its own has printed is shown where the tool call shows the terminal.
+            update = {**update, "content": call.get("content")}
+        yield decode_update(with_terminals(update, self._host.output))
 
     def _plan(self, plan: Mapping[str, Any]) -> events.Event:
         """A plan as a list is the session's; one in prose, which is told whole each time, is a part of the answer."""

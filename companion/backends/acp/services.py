@@ -26,13 +26,13 @@ from ...json_text import as_list, as_object, as_text
 from ...visible import host_of
 from ..updates import decode_permission
 from ..wire import as_id, objects, one_line, texts
-from . import decoder, extensions, tool_calls
+from . import extensions, tool_calls
+from .decoder import Printed, UpdateDecoder, with_terminals
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RequestError
 from .files import Edited, Files
 from .peer import RunningAgent
 from .prompts import Events, Prompts
-from .terminals import AgentTerminals, Outputs, Terminals
-from .tool_calls import ToolCalls
+from .terminals import Outputs, Terminals
 
 ACCEPT, DECLINE = "accept", "decline"
 CANCELLED: Mapping[str, Any] = {"action": "cancel"}
@@ -356,39 +356,29 @@ class Services:
         self._refusals = 0
         """Of what was asked beside the chat."""
         self._is_refusal_told = False
-        self._calls = ToolCalls()
-        self._own_terminals = AgentTerminals()
+        self.decoder = UpdateDecoder(self)
         self._settling: set[asyncio.Task[None]] = set()
         self.questions = Questions(events)
         self.outputs = Outputs(self.output, events.publish)
         self.files = Files(agent, self._replaced)
         self._terminals = Terminals(agent, self.outputs.printed)
 
-    def output(self, terminal: str) -> decoder.Printed | None:
+    def output(self, terminal: str) -> Printed | None:
         """What a terminal has printed; None if there is no such terminal."""
-        return self._terminals.printed(terminal) or self._own_terminals.printed(terminal)
+        return self._terminals.printed(terminal) or self.decoder.terminals.printed(terminal)
 
-    def note(self, update: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A tool call or an update of one, perhaps with terminals or files. Returns it as it is to be decoded."""
-        call = self._calls.note(update, self._turn)
-        if "toolCallId" in call:
-            update = {**update, "toolCallId": call["toolCallId"]}
-        if plan := decoder.todo_list(call):
-            self._events.publish(plan)
+    @property
+    def turn(self) -> object:
+        """What the tool calls of now belong to: the history, the turn that runs, or none."""
+        return "history" if self._events.is_history else (self._prompts.running,)
+
+    def tool_call_updated(self, update: Mapping[str, Any], call: Mapping[str, Any]) -> None:
+        """An update of a tool call has come, perhaps with terminals or files; `call` is all that is known of it."""
         if tool_calls.is_over(update) and not self._events.is_history:
             task = asyncio.create_task(self._settle(tool_calls.paths(call)))
             self._settling.add(task)
             task.add_done_callback(self._settling.discard)
         self.outputs.noted(update)
-        if self._own_terminals.note(update):
-            # What a terminal of its own has printed is shown where the tool call shows the terminal.
-            return {**update, "content": call.get("content")}
-        return update
-
-    @property
-    def _turn(self) -> object:
-        """What the tool calls of now belong to: the history, the turn that runs, or none."""
-        return "history" if self._events.is_history else (self._prompts.running,)
 
     async def _settle(self, paths: Collection[str]) -> None:
         """A tool call is over, or asks again: its files have what the person has made of it."""
@@ -409,6 +399,7 @@ class Services:
         Raises:
             RequestError: it can't be fulfilled.
         """
+        params = self.decoder.subagents.request(params, self._agent.session)
         match method:
             case "terminal/create" | "fs/write_text_file" if self._prompts.is_cancelled:
                 raise RequestError(INTERNAL_ERROR, "the user has cancelled this")
@@ -468,8 +459,8 @@ class Services:
             return CANCELLED
         if self._prompts.is_cancelled:
             return CANCELLED
-        elicitation = replace(elicitation, tool_call=self._calls.name(elicitation.tool_call))
-        return await self.questions.elicit(elicitation, knows_call=self._calls.knows(elicitation.tool_call))
+        elicitation = replace(elicitation, tool_call=self.decoder.calls.name(elicitation.tool_call))
+        return await self.questions.elicit(elicitation, knows_call=self.decoder.calls.knows(elicitation.tool_call))
 
     async def _elicited_beside(self, elicitation: Elicitation) -> Mapping[str, Any]:
         """The answer to what is asked while there is no conversation, such as during a sign-in."""
@@ -495,9 +486,9 @@ class Services:
 
     async def _asked_about(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
         """The tool call of a permission request with all that is known of it, its diffs as whole files."""
-        call = tool_calls.with_told_diffs(self._calls.asked(call, self._turn))
+        call = tool_calls.with_told_diffs(self.decoder.calls.asked(call, self.turn))
         await self._settle(tool_calls.paths(call))
-        return decoder.with_terminals(await tool_calls.whole_files(call, self.files.texts), self.output)
+        return with_terminals(await tool_calls.whole_files(call, self.files.texts), self.output)
 
     def _replaced(self, edited: Edited) -> None:
         self._prompts.note(TOLD.format(path=edited.path))
@@ -537,7 +528,7 @@ class Services:
             "terminals": terminals,
             "files": self.files.hand_over(),
             "shown_in": self.outputs.shown_in,
-            "calls": self._calls.hand_over(),
+            "calls": self.decoder.calls.hand_over(),
         }
 
     async def take_over(self, left: Mapping[str, Any]) -> None:
@@ -545,5 +536,5 @@ class Services:
         await self.files.take_over(left["files"])
         self.outputs.shown_in.update(left["shown_in"])
         if calls := left.get("calls"):
-            self._calls.take_over(calls)
+            self.decoder.calls.take_over(calls)
         await self._terminals.take_over(left["terminals"])

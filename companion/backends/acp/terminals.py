@@ -18,39 +18,12 @@ from typing import Any
 from ...conversation import events
 from ...platforms import programs
 from ..wire import objects, texts
-from . import decoder, extensions
-from .decoder import MAX_SHOWN, Printed
+from . import decoder
+from .decoder import Printed
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
 from .peer import RunningAgent
 from .process import Child, Printing, end_group, resume_child, start_child
 from .tool_calls import is_over
-
-MAX_KEPT = 200
-"""Terminals whose output is remembered."""
-
-
-class AgentTerminals:
-    """What the agent says that its own terminals have printed. The end of each output is kept."""
-
-    def __init__(self) -> None:
-        self._printed: dict[str, Printed] = {}
-
-    def note(self, update: Mapping[str, Any]) -> bool:
-        """Take in what an update of a tool call says of a terminal. Returns whether it says anything."""
-        if (news := extensions.terminal_news(update)) is None:
-            return False
-        known = self._printed.pop(news.terminal, Printed("", is_cut=False, is_running=True))
-        text = known.text + news.text
-        is_cut = known.is_cut or len(text) > MAX_SHOWN
-        self._printed[news.terminal] = Printed(text[-MAX_SHOWN:], is_cut, known.is_running and not news.has_ended)
-        while len(self._printed) > MAX_KEPT:
-            del self._printed[next(iter(self._printed))]
-        return True
-
-    def printed(self, terminal: str) -> Printed | None:
-        """What a terminal has printed; None if the agent has said nothing of it."""
-        return self._printed.get(terminal)
-
 
 NEWS_DELAY = 0.1
 """Seconds within which what a terminal prints is shown at once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,21 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
     asyncio.run(test())
 
 
+class Printing:
+    """Every terminal has printed something."""
+
+    turn = None
+
+    def __init__(self, *, is_running: bool) -> None:
+        self._is_running = is_running
+
+    def output(self, terminal: str) -> decoder.Printed:
+        return decoder.Printed("out", is_cut=True, is_running=self._is_running)
+
+    def tool_call_updated(self, update: Mapping[str, Any], call: Mapping[str, Any]) -> None:
+        """Nobody needs it."""
+
+
 @settings(max_examples=3 * settings().max_examples)
 @given(JSON | st.fixed_dictionaries({}, optional=FIELDS), UPDATES)
 def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
@@ -177,7 +193,8 @@ def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
     opened = read(schema.Opened, answer) or schema.Opened()
     settings = schema.SessionSettings.of(opened)
     settings.choices  # noqa: B018 - it must not raise
-    decoder.UpdateDecoder(lambda _: decoder.Printed("out", is_cut=True, is_running=False)).decode(update, settings)
+    told = decoder.UpdateDecoder(Printing(is_running=False)).decode({"sessionId": "s", "update": update}, "s", settings)
+    list(told or ())
 
 
 @settings(max_examples=3 * settings().max_examples)
@@ -187,8 +204,9 @@ def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
     conversation, transcript = Conversation(), Transcript()
     here, settings = Locality("this computer", "/folder"), schema.SessionSettings(schema.Opened())
     last = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The end."}}
-    reads = decoder.UpdateDecoder(lambda _: decoder.Printed("out", is_cut=True, is_running=True))
-    for event in (event for update in [*told, last] for event in reads.decode(update, settings)):
+    reads = decoder.UpdateDecoder(Printing(is_running=True))
+    every = [{"sessionId": "s", "update": update} for update in [*told, last]]
+    for event in (event for params in every for event in reads.decode(params, "s", settings) or ()):
         conversation.apply(Envelope(event, None, "prompt", "client"))
         transcript.update(conversation.snapshot(), here)
     conversation.apply(Envelope(TurnCompleted(stop_reason=reason), None, "prompt", "client"))

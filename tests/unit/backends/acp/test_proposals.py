@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.backends.acp.decoder import MAX_SHOWN
-from companion.backends.acp.terminals import MAX_KEPT, AgentTerminals
+from companion.backends.acp.decoder import MAX_OWN, MAX_SHOWN, AgentTerminals
 from companion.backends.acp.tool_calls import Replacement, ToolCalls, paths, place, whole_files, with_told_diffs
 from companion.conversation.snapshot import Diff
 from companion.provenance import lines as of_lines
@@ -260,7 +259,7 @@ def test_what_an_agent_prints_in_a_terminal_of_its_own_is_put_together():
     found = terminals.printed("x")
     assert found is not None
     assert found.is_cut
-    for number in range(MAX_KEPT):
+    for number in range(MAX_OWN):
         terminals.note(told(str(number), terminal_output="z"))
     assert terminals.printed("x") is None
 
