@@ -19,7 +19,6 @@ from .bridge import UiBridge
 from .buffers import EditorFiles
 from .chat.chats import ChatViews
 from .chat.opening import Consent
-from .comments.comment_commands import send_after_answer
 from .comments.panel import CommentPanel
 from .listeners import EditorEvents
 from .messenger import EditorQuestions, Messenger
@@ -36,21 +35,17 @@ from .settings import SettingsFile
 from .status import StatusBar, StatusReports
 from .terminal.terminals import RunnableClis
 from .window_tools import SCRIPT, WindowTools
-from .windows import Focus, WindowStates, encodings_of, refusal, windows_to_serve
+from .windows import Focus, WindowStates, refusal, windows_to_serve
 
 if TYPE_CHECKING:
     import asyncio
 
-    from ..comments import Comment
     from ..companion import Companion
     from ..settings import Problem
-    from .review.diff_view import DiffView
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
-MAX_WORDS = 200
-"""Characters of comments that name a checkpoint."""
 STOP_LIMIT = 2.5
 """Seconds that the UI thread waits for the end: one for the last notifications, the rest for the server."""
 
@@ -74,61 +69,25 @@ class Adapter:
         self.questions = EditorQuestions(self)
         self.libraries = Libraries(self)
         self._log = Log(print, debug=self.settings.value("debug"))
-        self.runnable = RunnableClis(self.settings, self.on_another_thread)
-        self.loaded = LoadedTexts(self.on_another_thread)
-        self.unsaved = UnsavedTexts(self.bridge, self.on_another_thread, encodings_of, self.loaded, self._loaded)
+        self.runnable = RunnableClis(self)
+        self.loaded = LoadedTexts(self)
+        self.unsaved = UnsavedTexts(self)
         self.following = Following(self)
-        self.written = WrittenChanges(
-            self.bridge,
-            self.focus,
-            self.following,
-            self.status_bar,
-            self.ask_later,
-            self.on_another_thread,
-            self.loaded,
-            self._review_changed,
-            self._all_reviewed,
-            lambda: bool(self.settings.value("open_first_change")),
-        )
+        self.written = WrittenChanges(self)
         self.problems = EditorProblems()
-        self.diffs = self._diffs()
+        self.diffs = Diffs(self)
         self.consent = Consent(self.settings)
         self.chats = ChatViews(self)
         self._questions: set[asyncio.Task[None]] = set()
         """Questions that are being answered. Lives on the companion thread."""
         self.reports = StatusReports(self)
-        self.comments = self._comment_panel()
+        self.comments = CommentPanel(self)
         self.tools = WindowTools(self)
-        self.review = ReviewTabs(
-            self.focus, self.diffs, self.written, self.comments, self.ask_later, self.on_another_thread
-        )
+        self.review = ReviewTabs(self)
         self._problems: set[str] = set()
         """The wrong settings that the person was told of."""
         self.events = EditorEvents(self)
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
-
-    def _diffs(self) -> Diffs:
-        return Diffs(
-            self.bridge,
-            self.focus,
-            self.following,
-            lambda call: self.thread.post(lambda companion: call(companion.reviews)),
-            self.settings.of,
-            accepted=self._accepted,
-            changed=self._review_changed,
-            is_reload=lambda: self.thread.is_reload,
-        )
-
-    def _comment_panel(self) -> CommentPanel:
-        return CommentPanel(
-            self.diffs,
-            self.written,
-            self.on_another_thread,
-            self.messenger.say,
-            self._comments_changed,
-            self._offer_comments,
-            self._comments_went,
-        )
 
     @property
     def is_starting(self) -> bool:
@@ -256,35 +215,10 @@ class Adapter:
         ):
             guarded(end)
 
-    def _loaded(self, view: sublime.View) -> None:
-        self.events.loaded(view)
-
-    def _review_changed(self, window: sublime.Window) -> None:
+    def review_changed(self, window: sublime.Window) -> None:
+        """What waits for a review in a window is other, or what is known of it."""
         self.review.changed(window)
         self.chats.review_changed(window)
-
-    def _all_reviewed(self, window: sublime.Window) -> None:
-        self.comments.forget_notes(window)
-
-    def _accepted(self, diff: DiffView) -> None:
-        self.comments.accepted(diff)
-
-    def _comments_changed(self) -> None:
-        self.status_bar.draw()
-        for window in sublime.windows():
-            self._review_changed(window)
-
-    def _comments_went(self, comments: Sequence[Comment], agent: str) -> None:
-        """What is changed from now on is new to the person."""
-        words = " ".join(" ".join(comment.words for comment in comments).split())[:MAX_WORDS]
-        for window in {WindowId(window.id()) for comment in comments for window in self.comments.windows_of(comment)}:
-            self.thread.post(lambda companion, number=window: companion.changes.checkpoint(number, words, agent))
-
-    def _offer_comments(self, window: sublime.Window, comments: Sequence[Comment]) -> None:
-        many = f"{len(comments)} comments" if len(comments) > 1 else "comment"
-        question = f"Send your {many} on what you have accepted as well?"
-        if sublime.ok_cancel_dialog(question, "Send Comments"):
-            send_after_answer(self, window, comments)
 
 
 def _why(error: BaseException) -> str:

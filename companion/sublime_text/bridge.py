@@ -1,23 +1,18 @@
 """Calls between the companion thread and the UI thread.
 
 The companion calls the objects on the screen themselves, through the protocols of its rooms, which say what each method
-does. `posted` and `asked` bring such a call to the UI thread. `AskLater` and `OffThread` are what the adapter gives to
-parts that ask the companion something, or call what may block.
+does. `posted` and `asked` bring such a call to the UI thread.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial, wraps
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import sublime
-
-if TYPE_CHECKING:
-    from ..companion import Companion
-
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -109,30 +104,8 @@ def asked(
     return decorate
 
 
-class AskLater(Protocol):
-    """Asks the companion something; the answer comes on the UI thread, or an error's sentence does."""
-
-    def __call__(
-        self,
-        window: sublime.Window,
-        question: Callable[[Companion], Coroutine[Any, Any, T]],
-        answer: Callable[[T], object],
-        failed: Callable[[str], object] | None = None,
-    ) -> None:
-        """Ask. One of both is called, or with None the status bar tells the error."""
-        ...
-
-
 def unsaid(_: str) -> None:
     """Tell nobody why something could not be done that no person has asked for. It is logged."""
-
-
-class OffThread(Protocol):
-    """Calls something that may block on another thread, and then what takes its result on the UI thread."""
-
-    def __call__(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
-        """Call `call` on another thread, then `done` with its result."""
-        ...
 
 
 def expect(

@@ -20,11 +20,16 @@ from ..platforms.files import is_elsewhere, why_unopened
 from ..review.changes import carried, changes
 from ..review.disk import Encodings, read_file
 from . import package
-from .bridge import OffThread, posted
+from .bridge import posted
 from .buffers import text_of
 from .own_views import VIEWS
 from .panels import PanelItem, choose, say
 from .windows import encodings_of, find_window, is_code, is_visible, put_caret, show_in_group
+
+if TYPE_CHECKING:
+    from ..editor import ChatId, WindowId
+    from .adapter import Adapter
+    from .windows import Focus
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ class Menu:
 
 
 def if_there(
-    off_thread: OffThread, window: sublime.Window, paths: Sequence[str], then: Callable[[Collection[str]], object]
+    adapter: Adapter, window: sublime.Window, paths: Sequence[str], then: Callable[[Collection[str]], object]
 ) -> None:
     """Go on if these paths are on the disk, which may be slow; otherwise say which is gone.
 
@@ -88,24 +93,24 @@ def if_there(
         else:
             then(folders)
 
-    off_thread(look, looked)
+    adapter.on_another_thread(look, looked)
 
 
-def open_place(window: sublime.Window, off_thread: OffThread, path: str, line: int | None) -> None:
+def open_place(adapter: Adapter, window: sublime.Window, path: str, line: int | None) -> None:
     """Open a file, at a line from 1 if that is known, once it is known to be one; say so if it isn't."""
 
     def open_it() -> None:
         if line:
-            open_line(window, off_thread, path, line)
+            open_line(adapter, window, path, line)
         else:
             window.open_file(path)
 
-    if_openable(window, off_thread, path, open_it)
+    if_openable(adapter, window, path, open_it)
 
 
 def open_line(
+    adapter: Adapter,
     window: sublime.Window,
-    off_thread: OffThread,
     path: str,
     line: int,
     then: Callable[[sublime.View], object] | None = None,
@@ -124,10 +129,10 @@ def open_line(
         if then:
             then(opened)
 
-    line_in_tab(opened, line, off_thread, go)
+    line_in_tab(adapter, opened, line, go)
 
 
-def line_in_tab(view: sublime.View, line: int, off_thread: OffThread, then: Callable[[int], object]) -> None:
+def line_in_tab(adapter: Adapter, view: sublime.View, line: int, then: Callable[[int], object]) -> None:
     """Call `then` with the line of a tab that a line of its file is in by now, both from 1.
 
     With unsaved text that is another one, and `then` is not called if the person goes on there before it is found.
@@ -142,7 +147,7 @@ def line_in_tab(view: sublime.View, line: int, off_thread: OffThread, then: Call
         if view.is_valid() and (view.change_count(), list(view.sel())) == before:
             then(line)
 
-    off_thread(lambda: _line_in(mine, name, encodings, line), found)
+    adapter.on_another_thread(lambda: _line_in(mine, name, encodings, line), found)
 
 
 def _line_in(text: str, path: str, encodings: Encodings, line: int) -> int:
@@ -155,7 +160,7 @@ def _line_in(text: str, path: str, encodings: Encodings, line: int) -> int:
     return first + 1
 
 
-def if_openable(window: sublime.Window, off_thread: OffThread, path: str, then: Callable[[], object]) -> None:
+def if_openable(adapter: Adapter, window: sublime.Window, path: str, then: Callable[[], object]) -> None:
     """Go on if the editor may open a file; otherwise say why not."""
 
     def looked(why: str) -> None:
@@ -164,16 +169,10 @@ def if_openable(window: sublime.Window, off_thread: OffThread, path: str, then: 
         elif window.is_valid():
             then()
 
-    off_thread(lambda: why_unopened(path), looked)
+    adapter.on_another_thread(lambda: why_unopened(path), looked)
 
 
 # Follow the agent: the place where it reads or writes is shown beside, without taking the focus.
-
-if TYPE_CHECKING:
-    from ..editor import ChatId, WindowId
-    from .adapter import Adapter
-    from .windows import Focus
-
 
 _LOAD = 20
 """Milliseconds between two checks whether a file is loaded."""
@@ -350,12 +349,7 @@ class Following:
             _unmark(followed)
             followed.view, followed.at = view, ()
             if visit.line is not None:
-                line_in_tab(
-                    view,
-                    visit.line,
-                    self._adapter.on_another_thread,
-                    partial(self._mark, window, followed, view, visit),
-                )
+                line_in_tab(self._adapter, view, visit.line, partial(self._mark, window, followed, view, visit))
 
         def looked(is_meant: bool) -> None:
             is_same = self._followed.get(window.id()) is followed and followed.looked_at is visit
@@ -468,7 +462,7 @@ class QwenCompanionRecentFilesCommand(sublime_plugin.WindowCommand):
 
     def _open(self, visit: Visit) -> None:
         if adapter := package.adapter():
-            open_place(self.window, adapter.on_another_thread, visit.path, visit.line)
+            open_place(adapter, self.window, visit.path, visit.line)
 
 
 def _has_agent(window: sublime.Window) -> bool:

@@ -234,7 +234,7 @@ def _one_line(text: str, most: int = LONGEST_WORDS) -> str:
 def go_to(adapter: Adapter, window: sublime.Window, turn: LoggedTurn) -> None:
     """Go to a turn in its chat, if that is open, or to its transcript."""
     if not turn.is_chat:
-        open_place(window, adapter.on_another_thread, turn.place, None)
+        open_place(adapter, window, turn.place, None)
         return
     views = [view for each in (window, *sublime.windows()) for view in each.views() if is_chat(view)]
     chat = next((chat for view in views if (chat := adapter.chats.find(view)) and chat.session == turn.session), None)

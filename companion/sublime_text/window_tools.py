@@ -313,7 +313,7 @@ class WindowTools:
             return False
 
         def shown(view: sublime.View) -> None:
-            line_in_tab(view, line, self._adapter.on_another_thread, partial(scroll_to, view))
+            line_in_tab(self._adapter, view, line, partial(scroll_to, view))
 
         show_beside(found, self._adapter.focus, path, shown)
         view = found.find_open_file(path)

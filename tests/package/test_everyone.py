@@ -88,7 +88,7 @@ def test_every_target_that_is_handled_is_one_of_those(root: Path) -> None:
     source = adapter(root)
     handled = {
         each
-        for body in re.findall(r"def (?:_clicked|do|follow)\(.*?(?=\n    def |\n\n\n|\Z)", source, re.DOTALL)
+        for body in re.findall(r"def (?:_?clicked|do|follow)\(.*?(?=\n    def |\n\n\n|\Z)", source, re.DOTALL)
         for line in re.findall(r"^\s+case (\".*?):$", body, re.MULTILINE)
         for each in re.findall(r'"(\w+)"', line.partition(" if ")[0])
     }

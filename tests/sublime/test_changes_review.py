@@ -782,12 +782,11 @@ class TestWritten(ChangesCase):
     def test_the_first_change_opens_by_itself_only_if_that_is_wanted_and_nothing_is_typed(self) -> Steps:
         """Otherwise the focus stays."""
         written = self.on_screen
-        self.addCleanup(setattr, written, "_opens_first", written._opens_first)
         written._typed_at = -100.0
         self.window.focus_view(self.view)
         at_once(written.turn_changed, self.window.id(), "Qwen Code", 1)
         self.assertEqual(self.window.active_view(), self.view)
-        written._opens_first = lambda: True
+        self.set_setting("open_first_change", True)
         self.view.run_command("insert", {"characters": "x"})
         self.view.run_command("undo")
         at_once(written.turn_changed, self.window.id(), "Qwen Code", 1)
@@ -799,8 +798,7 @@ class TestWritten(ChangesCase):
     def test_the_first_change_does_not_open_where_the_person_is_not(self) -> Steps:
         """While they are in a panel, or in another window: that one could come to the back."""
         written = self.on_screen
-        self.addCleanup(setattr, written, "_opens_first", written._opens_first)
-        written._opens_first = lambda: True
+        self.set_setting("open_first_change", True)
         written._typed_at = -100.0
         panel = yield from self.open_terminal_panel()
         at_once(written.turn_changed, self.window.id(), "Qwen Code", 1)

@@ -68,7 +68,7 @@ class TestHangingDisk(ChatCase):
         with patch.object(window_type, "open_file", lambda _, path, *more: opened.append(path)):
             for name, why in (("pipe", "is no file"), ("large", "is larger than 64 MB"), ("zero", "is no file")):
                 path = str(self.slow / f"{name}.py")
-                loaded("sublime_text.places").open_place(self.window, self.adapter.on_another_thread, path, 1)
+                loaded("sublime_text.places").open_place(self.adapter, self.window, path, 1)
                 yield lambda path=path, why=why: self.screen.said(path) and self.screen.said(why)
         self.assertEqual(opened, [])
 

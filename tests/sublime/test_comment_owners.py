@@ -41,14 +41,15 @@ class TestOwners(CompanionCase):
         kept_comments = loaded("sublime_text.comments.panel").KeptComments
         with patch.object(loaded("platforms.paths"), "sys", SimpleNamespace(platform="darwin")):
             said: list[str] = []
-            first = kept_comments(at_once, said.append)
+            adapter = SimpleNamespace(on_another_thread=at_once, messenger=SimpleNamespace(say=said.append))
+            first = kept_comments(adapter)
             for root, words in ((NFC, "one"), (NFD, "two")):
                 first.comments.add(root, made(f"{root}/a.py", 1, ("x",), words))
                 yield lambda: not first._due
                 yield lambda: not first._writing
             self.addCleanup(lambda: first.comments.delete([each.id for each in first.comments]))
             for root in (NFD, NFC):
-                again = kept_comments(at_once, said.append)
+                again = kept_comments(adapter)
                 again.load_root(root, lambda _: None)
                 self.assertEqual(sorted(each.words for each in again.comments), ["one", "two"])
                 self.assertEqual(len(again.comments.of_root(NFC)), 2)

@@ -73,7 +73,7 @@ class TestComments(CompanionCase):
             with patch.object(
                 sublime.Window, "show_input_panel", lambda *args, words=words: args[3](words) or self.view
             ):
-                self.panel._clicked(self.view, f"edit:{comment.id}")
+                self.panel.clicked(self.view, f"edit:{comment.id}")
             self.assertEqual(len(self.panel.unsent(self.window)), left)
         self.assertEqual(self.drawn(self.view), "")
 
@@ -92,11 +92,11 @@ class TestComments(CompanionCase):
             self.assertEqual(before, WORDS)
             changed("half an ed")
             left()
-            self.panel._clicked(self.view, f"edit:{comment.id}")
+            self.panel.clicked(self.view, f"edit:{comment.id}")
             before, done, _, _ = asked.pop()
             self.assertEqual(before, "half an ed")
             done("an edit")
-            self.panel._clicked(self.view, f"edit:{comment.id}")
+            self.panel.clicked(self.view, f"edit:{comment.id}")
             self.assertEqual(asked.pop()[0], "an edit")
         self.assertEqual([each.words for each in self.panel.unsent(self.window)], ["an edit"])
 

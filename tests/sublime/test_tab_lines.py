@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import sublime
 
 from .companion_case import CompanionCase, Steps, at_once, loaded
@@ -65,7 +67,7 @@ class TestPlaces(CompanionCase):
     def open(self, line: int) -> None:
         """Go to a line, as from a link in a chat."""
         adapter = loaded("sublime_text.package").adapter()
-        loaded("sublime_text.places").open_place(self.window, adapter.on_another_thread, str(self.file), line)
+        loaded("sublime_text.places").open_place(adapter, self.window, str(self.file), line)
 
     def test_a_place_above_and_below_unsaved_lines_is_gone_to(self) -> Steps:
         for line in (8, 9, 20):
@@ -76,9 +78,10 @@ class TestPlaces(CompanionCase):
 
     def test_who_types_before_the_place_is_found_stays_there(self) -> Steps:
         held = []
-        places = loaded("sublime_text.places")
+        places, adapter = loaded("sublime_text.places"), loaded("sublime_text.package").adapter()
         self.window.focus_view(self.view)
-        places.line_in_tab(self.view, 20, lambda call, done: held.append((call, done)), self.fail)
+        with patch.object(adapter, "on_another_thread", lambda call, done: held.append((call, done))):
+            places.line_in_tab(adapter, self.view, 20, self.fail)
         [(call, done)] = held
         self.view.run_command("insert", {"characters": "x"})
         done(call())

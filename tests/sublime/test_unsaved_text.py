@@ -113,7 +113,7 @@ class TestUnsavedText(CompanionCase):
         yield lambda: self.screen.phantoms(self.view, PHANTOM)
 
     def test_a_tab_is_asked_about_by_the_next_edit_if_it_was_clean_when_the_file_was_read(self) -> Steps:
-        with patch.object(self.adapter.unsaved, "_elsewhere", lambda call, done: done(call())):
+        with patch.object(self.adapter, "on_another_thread", lambda call, done: done(call())):
             self.file.write_text(BEFORE.replace("line 6\n", "line six\n"))
             at_once(self.adapter.unsaved.written_below, str(self.file), ["Claude Agent"], BEFORE.encode())
             self.assertEqual(self.screen.phantoms(self.view, PHANTOM), [])
@@ -227,12 +227,12 @@ class TestUnsavedText(CompanionCase):
     @contextlib.contextmanager
     def between(self, act: Callable[[], object]) -> Iterator[None]:
         """Do something each time after the file was read, before what was read comes to the tab."""
-        real = self.adapter.unsaved._elsewhere
+        real = self.adapter.on_another_thread
 
         def elsewhere(call: Callable[[], Any], done: Callable[[Any], object]) -> None:
             real(call, lambda found: (act(), done(found)))
 
-        with patch.object(self.adapter.unsaved, "_elsewhere", elsewhere):
+        with patch.object(self.adapter, "on_another_thread", elsewhere):
             yield
 
     def test_what_the_agent_writes_meanwhile_is_taken_too(self) -> Steps:

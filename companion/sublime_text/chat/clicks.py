@@ -103,7 +103,7 @@ class Clicks:
         elif not where.is_local and not (path := self._mapped(chat, path)):
             say(chat.window, f"{link.path} is on {where.host or 'another computer'}, in {where.folder}.")
         else:
-            open_place(chat.window, self._adapter.on_another_thread, path, link.line)
+            open_place(self._adapter, chat.window, path, link.line)
 
     def show_link(self, chat: ChatView, point: int) -> None:
         """Offer to open the file that is named at a point, in a popup."""

@@ -179,7 +179,7 @@ class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
             def add(_: object) -> None:
                 have_chat(self.window, lambda adapter, chat: _add_paths(adapter, chat, paths))
 
-            if_there(adapter.on_another_thread, self.window, paths, add)
+            if_there(adapter, self.window, paths, add)
         elif view := self._view(on):
             have_chat(self.window, lambda adapter, chat: _add(adapter, chat, view))
 

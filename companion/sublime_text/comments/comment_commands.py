@@ -19,7 +19,6 @@ from ...review.changes import counted
 from ...visible import ShownText
 from .. import package
 from ..actions import Recipient, add_to_prompt, meant, named_in, paste, recipients
-from ..bridge import OffThread
 from ..chat.prompt import excerpt_of_lines, send_prompt
 from ..panels import PanelItem, choose, say, to_clipboard
 from ..places import open_place
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from ..adapter import Adapter
     from ..chat.view import ChatView
     from .panel import CommentPanel
-    from .views import CommentViews
 
 IN_CLIPBOARD = "The comments are in the clipboard, and not marked as sent."
 NOBODY = f"There is no CLI or chat to take the comments. {IN_CLIPBOARD}"
@@ -208,14 +206,14 @@ def _uri(path: str) -> str:
         return f"file://{path}"
 
 
-def go_to(window: sublime.Window, off_thread: OffThread, views: CommentViews, comment: Comment) -> None:
+def go_to(adapter: Adapter, window: sublime.Window, comment: Comment) -> None:
     """Show a comment and put the caret at its lines, in the view that shows it, else in its file."""
     for view in window.views():
-        if (region := views.region(view, comment)) is not None:
+        if (region := adapter.comments.views.region(view, comment)) is not None:
             window.focus_view(view)
             put_caret(view, region.begin())
             return
-    open_place(window, off_thread, comment.path, comment.first)
+    open_place(adapter, window, comment.path, comment.first)
 
 
 NOTHING = "There are no comments to send."
@@ -348,7 +346,7 @@ class QwenCompanionGoToCommentCommand(sublime_plugin.TextCommand):
         if points:
             put_caret(self.view, points[0])
         elif comment := self._elsewhere(panel, window, step):
-            go_to(window, adapter.on_another_thread, panel.views, comment)
+            go_to(adapter, window, comment)
 
     def is_enabled(self, *, forward: bool = True) -> bool:
         """Whether the window has comments."""

@@ -15,37 +15,38 @@ from typing import TYPE_CHECKING, Any, cast
 import sublime
 
 from ...comments import MAX_NOTES, Comment, Comments, CommentStore, Line, kept_lines, words
+from ...editor import WindowId
 from ...platforms.paths import path_key
 from ...review.changes import Range, carried, changes
-from ..bridge import OffThread
 from ..buffers import text_of
 from ..chat.text import prompt_start
 from ..own_views import VIEWS
 from ..windows import is_chat, is_visible, views_of_file
+from .comment_commands import send_after_answer
 from .views import CommentTarget, CommentViews, selected_lines
 
 if TYPE_CHECKING:
+    from ..adapter import Adapter
     from ..review.diff_view import DiffView
-    from ..review.diffs import Diffs
-    from ..review.written import WrittenChanges
 
 logger = logging.getLogger(__name__)
 ELSEWHERE = "commented elsewhere"
 """Remembered of a window: the folders of its commented files outside of its own folders."""
 MOST_ELSEWHERE = 50
+MAX_WORDS = 200
+"""Characters of comments that name a checkpoint."""
 LAST_LIMIT = 1.0
 """Seconds that the end of the package waits until the last comments are written."""
 
 
 class KeptComments:
-    """All comments with their files. Lives on the UI thread; `off_thread` is where the disk is touched.
+    """All comments with their files. Lives on the UI thread, and touches the disk on another one.
 
     A root is known by its key (`path_key`), so that one folder with two spellings has one list and one file.
     """
 
-    def __init__(self, off_thread: OffThread, say: Callable[[str], object]) -> None:
-        self._off_thread = off_thread
-        self._say = say
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
         self._store = CommentStore(os.path.join(sublime.cache_path(), "QwenCompanion", "comments"))
         self._due: set[str] = set()
         """The keys of the roots to write."""
@@ -91,14 +92,14 @@ class KeptComments:
 
         def done(found: Sequence[Comment] | str) -> None:
             if isinstance(found, str):
-                self._say(found)
+                self._adapter.messenger.say(found)
                 return
             self._loaded.add(root)
             self.comments.loaded(root, found)
             loaded(root)
             self._save(root)
 
-        self._off_thread(lambda: self._read(root), done)
+        self._adapter.on_another_thread(lambda: self._read(root), done)
 
     def close(self) -> None:
         """The package ends: what is to be saved still is, before the next instance reads."""
@@ -141,10 +142,10 @@ class KeptComments:
         def saved(why: Sequence[Comment] | str) -> None:
             self._writing.pop(root, None)
             if isinstance(why, str) and why:
-                self._say(why)
+                self._adapter.messenger.say(why)
             self._save(root)
 
-        self._off_thread(lambda: self._write(root, comments), saved)
+        self._adapter.on_another_thread(lambda: self._write(root, comments), saved)
 
     def _read(self, root: str) -> list[Comment] | str:
         """The comments of a root, or why they can't be read."""
@@ -237,28 +238,11 @@ QUIET = 200
 class CommentPanel:
     """Writes, draws and keeps the comments of all windows. Lives on the UI thread."""
 
-    def __init__(
-        self,
-        diffs: Diffs,
-        written: WrittenChanges,
-        off_thread: OffThread,
-        say: Callable[[str], object],
-        changed: Callable[[], object],
-        offer: Callable[[sublime.Window, Sequence[Comment]], object],
-        went: Callable[[Sequence[Comment], str], object],
-    ) -> None:
-        """`changed` is called when the comments may have changed.
-
-        `offer` gets the comments on what the person has accepted, which may go to the agent as well. `went` hears
-        which comments went to whom.
-        """
-        self._off_thread = off_thread
-        self.kept = KeptComments(off_thread, say)
-        self.views = CommentViews(self.kept.comments, diffs, written, self._clicked)
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
+        self.kept = KeptComments(adapter)
+        self.views = CommentViews(adapter, self.kept.comments)
         self.prompts = PromptedComments(self.kept.comments)
-        self._changed = changed
-        self._offer = offer
-        self._went = went
         self._accepted: dict[int, set[str]] = {}
         """The files that were accepted just now, by their windows."""
         self._due: set[int] = set()
@@ -384,13 +368,16 @@ class CommentPanel:
             self.views.draw_file(found[0].path, is_loaded=True)
 
         if found and before != after:
-            self._off_thread(lambda: carried(lines, changes(before, after)), carry)
+            self._adapter.on_another_thread(lambda: carried(lines, changes(before, after)), carry)
 
     def _offer_accepted(self, window: sublime.Window) -> None:
         paths = self._accepted.pop(window.id(), set())
         found = [comment for path in sorted(paths) for comment in self.on_file(path) if comment.side != "file"]
         if found and window.is_valid():
-            self._offer(window, found)
+            many = f"{len(found)} comments" if len(found) > 1 else "comment"
+            question = f"Send your {many} on what you have accepted as well?"
+            if sublime.ok_cancel_dialog(question, "Send Comments"):
+                send_after_answer(self._adapter, window, found)
 
     def write(self, view: sublime.View, text: str | None = None) -> None:
         """Comment the lines of each selection: with a text, or with what the person writes into the input panel.
@@ -479,6 +466,14 @@ class CommentPanel:
         self._redraw({comment.path for comment in comments})
         self._went(comments, to)
 
+    def _went(self, comments: Sequence[Comment], agent: str) -> None:
+        """What is changed from now on is new to the person."""
+        words = " ".join(" ".join(comment.words for comment in comments).split())[:MAX_WORDS]
+        for window in {WindowId(window.id()) for comment in comments for window in self.windows_of(comment)}:
+            self._adapter.thread.post(
+                lambda companion, number=window: companion.changes.checkpoint(number, words, agent)
+            )
+
     def held(self, comments: Sequence[Comment], agent: str) -> None:
         """Comments stand in the prompt of a chat."""
         self.comments.hold([comment.id for comment in comments], agent)
@@ -523,7 +518,8 @@ class CommentPanel:
         panel = window.show_input_panel(caption, before, partial(ended, done), changed, lambda: ended(left, written))
         VIEWS.take(panel, "comment input", lasts=False)
 
-    def _clicked(self, view: sublime.View, href: str) -> None:
+    def clicked(self, view: sublime.View, href: str) -> None:
+        """The person has clicked a link of a comment: edit:ID or delete:ID."""
         action, _, identifier = href.partition(":")
         window, comment = view.window(), self.comments.find(identifier)
         if window is None or comment is None:
@@ -541,4 +537,6 @@ class CommentPanel:
         for path in (found := set(paths)):
             self.views.draw_file(path)
         if found:
-            self._changed()
+            self._adapter.status_bar.draw()
+            for window in sublime.windows():
+                self._adapter.review_changed(window)

@@ -14,8 +14,7 @@ from ..windows import is_code
 
 if TYPE_CHECKING:
     from ...comments import Comments
-    from ..review.diffs import Diffs
-    from ..review.written import WrittenChanges
+    from ..adapter import Adapter
 
 KEY = "qwen_companion.comments"
 _REGION = "qwen_companion.comment."
@@ -37,29 +36,23 @@ class CommentTarget(NamedTuple):
 
 
 class CommentViews:
-    """Draws the comments. Lives on the UI thread. `act` is called with edit:ID or delete:ID that was clicked."""
+    """Draws the comments. Lives on the UI thread."""
 
-    def __init__(
-        self,
-        comments: Comments,
-        diffs: Diffs,
-        written: WrittenChanges,
-        act: Callable[[sublime.View, str], None],
-    ) -> None:
+    def __init__(self, adapter: Adapter, comments: Comments) -> None:
+        self._adapter = adapter
         self._comments = comments
-        self._diffs = diffs
-        self._written = written
-        self._act = act
         self._drawn: dict[int, _Drawn] = {}
 
     def place(self, view: sublime.View) -> CommentTarget | None:
         """What a view shows; None if it can't be commented."""
-        if diff := self._diffs.find(view):
+        if diff := self._adapter.diffs.find(view):
             is_original = diff.original is not None and view.buffer_id() == diff.original.buffer_id()
             side: Side = "original" if is_original else "proposal"
             return CommentTarget(diff.review.file_path, side, diff.review.owner.cli)
         path = view.file_name()
-        return CommentTarget(path, "file", self._written.listings.agent_of(view)) if path and is_code(view) else None
+        if not path or not is_code(view):
+            return None
+        return CommentTarget(path, "file", self._adapter.written.listings.agent_of(view))
 
     def draw(self, view: sublime.View, *, is_loaded: bool = False) -> None:
         """Show the comments of a view where their lines are now, and take note of that.
@@ -87,7 +80,7 @@ class CommentViews:
                 if (first, has_changed) != (comment.first, comment.has_changed):
                     self._comments.move(comment.id, first, has_changed=has_changed)
             at = sublime.Region(view.line(max(region.begin(), region.end() - 1)).end())
-            click: Callable[[str], None] = lambda href: self._act(view, href)  # noqa: E731
+            click: Callable[[str], None] = lambda href: self._adapter.comments.clicked(view, href)  # noqa: E731
             phantoms.append(
                 sublime.Phantom(at, self._html(comment, is_gone=is_gone), sublime.PhantomLayout.BLOCK, click)
             )
@@ -163,7 +156,9 @@ class CommentViews:
 
     def _is_proposed(self, path: str) -> bool:
         return any(
-            diff.review.file_path == path for window in sublime.windows() for diff in self._diffs.in_window(window)
+            diff.review.file_path == path
+            for window in sublime.windows()
+            for diff in self._adapter.diffs.in_window(window)
         )
 
     @staticmethod

@@ -25,7 +25,7 @@ from .header import NOT_EXACT, show_reason
 
 if TYPE_CHECKING:
     from ...review.changes import TextEdit
-    from ...review.reviews import Reviews
+    from ..adapter import Adapter
     from .diff_view import DiffView
 
 TARGETS = "qwen_companion.targets"
@@ -42,11 +42,11 @@ LONGEST_NAME = 24
 
 
 class ChangeActions:
-    """The commands on the changes of one diff. `tell` runs a function with the reviews on the companion thread."""
+    """The commands on the changes of one diff."""
 
-    def __init__(self, diff: DiffView, tell: Callable[[Callable[[Reviews], object]], None]) -> None:
+    def __init__(self, adapter: Adapter, diff: DiffView) -> None:
+        self._adapter = adapter
         self._diff = diff
-        self._tell = tell
         self._queue: deque[tuple[Callable[[], object], bool]] = deque()
         """What waits, each with whether it is about the text that those before it make."""
         self._waiting: Callable[[], Target] | None = None
@@ -91,15 +91,15 @@ class ChangeActions:
         """Have the companion compare the texts as they are now, for the marks."""
         if (text := self._diff.text()) is not None:
             number, version = self._diff.review.number, self._diff.proposal.change_count()
-            self._tell(lambda reviews: reviews.texts.compare(number, text, version))
+            self._adapter.diffs.tell(lambda reviews: reviews.texts.compare(number, text, version))
 
     def read_again(self) -> None:
         """Compare with the file as it is on the disk now."""
-        self._tell(lambda reviews: reviews.texts.reload(self._diff.review.number))
+        self._adapter.diffs.tell(lambda reviews: reviews.texts.reload(self._diff.review.number))
 
     def keep_endings(self, *, keeps: bool) -> None:
         """Use the line endings and the byte order mark of the file on disk, or those of the proposal."""
-        self._tell(lambda reviews: reviews.texts.keep_endings(self._diff.review.number, keeps=keeps))
+        self._adapter.diffs.tell(lambda reviews: reviews.texts.keep_endings(self._diff.review.number, keeps=keeps))
 
     def answered(self, edits: Sequence[TextEdit], version: int) -> None:
         """The edits for the current command have arrived, perhaps none."""
@@ -112,7 +112,7 @@ class ChangeActions:
             proposal, action = self._diff.proposal, self._waiting().action
             make_edits(proposal, edits, moves_carets=list(proposal.sel()) == self._carets)
             self._done = action, proposal.change_count(), list(proposal.sel())
-            self._tell(lambda reviews: reviews.texts.edited(self._diff.review.number))
+            self._adapter.diffs.tell(lambda reviews: reviews.texts.edited(self._diff.review.number))
         else:
             self._forget_acceptance()
             if edits:
@@ -164,8 +164,8 @@ class ChangeActions:
         text = self._diff.text()
         if self._waiting and text is not None:
             self._tries += 1
-            target, version = self._waiting(), self._diff.proposal.change_count()
-            self._tell(lambda reviews: reviews.texts.edit(self._diff.review.number, target, text, version))
+            number, target, version = self._diff.review.number, self._waiting(), self._diff.proposal.change_count()
+            self._adapter.diffs.tell(lambda reviews: reviews.texts.edit(number, target, text, version))
 
 
 class Attention:
@@ -259,20 +259,10 @@ def reopen(window: sublime.Window, rejected: Sequence[tuple[str, str]]) -> None:
 
 
 class Answers:
-    """Accepts and rejects diffs. `tell` runs a function with the reviews on the companion thread."""
+    """Accepts and rejects diffs."""
 
-    def __init__(
-        self,
-        tell: Callable[[Callable[[Reviews], object]], None],
-        in_window: Callable[[sublime.Window], Sequence[DiffView]],
-        show: Callable[[DiffView], object],
-        accepted: Callable[[DiffView], object],
-    ) -> None:
-        """`in_window` gives the diffs of a window, `show` goes to one, `accepted` hears of each acceptance."""
-        self._tell = tell
-        self._in_window = in_window
-        self._show = show
-        self._accepted = accepted
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
 
     def accept(self, diff: DiffView, *, by_key: bool = False) -> None:
         """The person accepts what the commands before on the changes of the diff make of it."""
@@ -286,7 +276,7 @@ class Answers:
 
     def accept_all(self, window: sublime.Window) -> None:
         """Accept the diffs of a window that the person has seen. The others stay, and the status bar names them."""
-        diffs = self._in_window(window)
+        diffs = self._adapter.diffs.in_window(window)
         seen = [diff for diff in diffs if diff.attention.is_seen]
         for diff in seen:
             self.accept(diff)
@@ -295,12 +285,12 @@ class Answers:
 
     def reject_all(self, window: sublime.Window) -> None:
         """Reject every diff of a window."""
-        for diff in self._in_window(window):
+        for diff in self._adapter.diffs.in_window(window):
             self.reject(diff)
 
     def closed(self, diff: DiffView) -> None:
         """The person has closed the proposal, which rejects it."""
-        self._tell(lambda reviews: reviews.reject(diff.review.number))
+        self._adapter.diffs.tell(lambda reviews: reviews.reject(diff.review.number))
 
     def _may_answer(self, diff: DiffView, *, by_key: bool) -> bool:
         """Whether the diff may be answered now. If not, the person hears why."""
@@ -312,7 +302,7 @@ class Answers:
         elif attention.has_landed:
             why = f"The diff of {name} has opened by itself. Go to it first{KEYS.in_brackets('go_to_diff')}."
         else:
-            self._show(diff)
+            self._adapter.diffs.show(diff)
             why = f"Look at the diff of {name} before you answer."
         say(diff.window, why)
         return False
@@ -322,8 +312,8 @@ class Answers:
         if text is None or diff.attention.is_answered:  # and about to close
             return
         diff.attention.is_answered = True
-        self._accepted(diff)
-        self._tell(lambda reviews: reviews.accept(diff.review.number, text))
+        self._adapter.comments.accepted(diff)
+        self._adapter.diffs.tell(lambda reviews: reviews.accept(diff.review.number, text))
 
     def _reject(self, diff: DiffView) -> None:
         if diff.attention.is_answered:
@@ -331,7 +321,34 @@ class Answers:
         diff.attention.is_answered = True
         text = diff.text()
         diff.is_kept = diff.is_kept or text is not None
-        self._tell(lambda reviews: reviews.reject(diff.review.number, text))
+        self._adapter.diffs.tell(lambda reviews: reviews.reject(diff.review.number, text))
+
+    def follow(self, href: str, diff: DiffView) -> None:
+        """Do what a link of a diff says."""
+        what, _, of = href.partition(":")
+        match what:
+            case "accept":
+                self.accept(diff, by_key=True)
+            case "reject":
+                self.reject(diff, by_key=True)
+            case "next" | "previous":
+                diff.actions.move(1 if what == "next" else -1)
+            case "revert" | "restore":
+                generation, _, fingerprint = of.partition(":")
+                if generation in (str(diff.generation), ANY_GENERATION):
+                    diff.actions.follow(what, fingerprint)
+                else:
+                    say(diff.window, "This link is out of date.")
+            case "endings":
+                diff.actions.keep_endings(keeps=of == "revert")
+            case "warnings":
+                diff.say_warnings()
+            case "reason":
+                show_reason(diff.proposal, diff.review)
+            case "reload":
+                diff.actions.read_again()
+            case _:
+                pass
 
 
 def keep_edits(diff: DiffView, window: sublime.Window) -> None:
@@ -372,31 +389,3 @@ def naming(said: str, diffs: Sequence[DiffView]) -> str:
             break
         message = longer
     return message
-
-
-def follow(href: str, diff: DiffView, answers: Answers) -> None:
-    """Do what a link of a diff says."""
-    what, _, of = href.partition(":")
-    match what:
-        case "accept":
-            answers.accept(diff, by_key=True)
-        case "reject":
-            answers.reject(diff, by_key=True)
-        case "next" | "previous":
-            diff.actions.move(1 if what == "next" else -1)
-        case "revert" | "restore":
-            generation, _, fingerprint = of.partition(":")
-            if generation in (str(diff.generation), ANY_GENERATION):
-                diff.actions.follow(what, fingerprint)
-            else:
-                say(diff.window, "This link is out of date.")
-        case "endings":
-            diff.actions.keep_endings(keeps=of == "revert")
-        case "warnings":
-            diff.say_warnings()
-        case "reason":
-            show_reason(diff.proposal, diff.review)
-        case "reload":
-            diff.actions.read_again()
-        case _:
-            pass

@@ -18,18 +18,18 @@ from ...changes.rows import ChangeRow
 from ...changes.state import Chosen, Decision, Lines
 from ...editor import WindowId
 from ...review.document import NOTHING, Body, FileKey, ListedFile
-from ..bridge import AskLater
 from ..panels import say
 
 if TYPE_CHECKING:
     from ...companion import Companion
+    from ..adapter import Adapter
     from .feed import ReviewFeed
 
 CHANGED = "{} has changed meanwhile: look at it again."
 
 
 def decide(
-    ask: AskLater,
+    adapter: Adapter,
     window: sublime.Window,
     rows: Collection[ChangeRow],
     what: Decision,
@@ -54,7 +54,7 @@ def decide(
         say(window, why)
         done()
 
-    ask(window, decision, lambda _: done(), failed)
+    adapter.ask_later(window, decision, lambda _: done(), failed)
 
 
 class _Decided(NamedTuple):

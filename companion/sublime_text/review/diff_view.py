@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ...review.changes import Count
     from ...review.marks import Marks
     from ...review.review import Review
-    from ...review.reviews import Reviews
+    from ..adapter import Adapter
     from .side_by_side import ChangedPoints
 
 SHOWN = "shown"
@@ -242,7 +242,6 @@ class DiffView:
     """One review on the screen, which may still wait for its tab.
 
     `open` makes its views: the proposal, editable unless a chat asks, and, side by side with it, the file on disk.
-    `act` is called with the href that the person clicks: accept, reject, next, previous, revert:… or restore:….
     """
 
     proposal: sublime.View
@@ -255,24 +254,20 @@ class DiffView:
 
     def __init__(
         self,
+        adapter: Adapter,
         window: sublime.Window,
         review: Review,
         marks: Marks | None,
         agent: str,
-        tell: Callable[[Callable[[Reviews], object]], None],
-        act: Callable[[str], None],
     ) -> None:
-        """`agent` is the name of who proposes it, which no other one has in this window.
-
-        `tell` runs a function with the reviews on the companion thread.
-        """
+        """`agent` is the name of who proposes it, which no other one has in this window."""
         self.window = window
         self.review = review
         self.path = real_path(review.file_path) if review.is_here else ""
         """The file's real path; empty if it isn't on this machine."""
         self.is_file_dirty = any(view.is_dirty() for view in self._views_of_file())
         """A view has unsaved edits of the file, as far as the headers know."""
-        self.actions = ChangeActions(self, tell)
+        self.actions = ChangeActions(adapter, self)
         self.attention = Attention()
         self.is_open = False
         """It has its tab."""
@@ -285,7 +280,7 @@ class DiffView:
         self.original: sublime.View | None = None
         self.agent = agent
         self._title = f"{review.name} ← {agent}"
-        self._act = act
+        self._act = partial(adapter.diffs.link_clicked, self)
         self._like: sublime.View | None = None
         self._marks = marks
         self._has_ended = False

@@ -13,14 +13,13 @@ import sublime
 
 from ...chats.transcript.plain import flat
 from ...editor import Visit, WindowId
-from ..bridge import UiBridge, asked, posted
+from ..bridge import asked, posted
 from ..buffers import text_of
 from ..keys import KEYS
 from ..own_views import SIDES, VIEWS
 from ..panels import NOTICES, say
-from ..places import Following
-from ..windows import Focus, FocusBefore, GroupContents, find_window, is_in_panel, is_visible, real_path
-from .answers import LONGEST_NAME, SETTLED, Answers, accepted, follow, keep_edits
+from ..windows import FocusBefore, GroupContents, find_window, is_in_panel, is_visible, real_path
+from .answers import LONGEST_NAME, SETTLED, Answers, accepted, keep_edits
 from .diff_marks import make_edits
 from .diff_view import DiffView, InheritedViews, abandon, clear, keep_unwritten
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from ...review.marks import Marks
     from ...review.review import Review
     from ...review.reviews import Reviews
+    from ..adapter import Adapter
     from .diff_view import Layout
 
 logger = logging.getLogger(__name__)
@@ -44,15 +44,14 @@ QUIET = 150
 class AwaitedDiffs:
     """The diffs from before a reload until they are known, and the commands that wait for them."""
 
-    def __init__(self, is_reload: Callable[[], bool]) -> None:
-        """`is_reload` says whether there was an instance before this one, so that there may be such diffs."""
-        self._is_reload = is_reload
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
         self._are_known = False
         self._later: list[Callable[[], object]] = []
 
     def __bool__(self) -> bool:
         """Whether it is not known yet which diffs go on."""
-        return self._is_reload() and not self._are_known
+        return self._adapter.thread.is_reload and not self._are_known
 
     def has(self, view: sublime.View) -> bool:
         """Whether a view is that of such a diff."""
@@ -75,86 +74,66 @@ class AwaitedDiffs:
 
 
 class Diffs:
-    """Opens and closes diffs, and knows which one a view belongs to. Used on the UI thread, but for `DiffViews`.
+    """Opens and closes diffs, and knows which one a view belongs to. Used on the UI thread, but for `DiffViews`."""
 
-    `tell` runs a function with the reviews on the companion thread, which decides alone.
-    """
-
-    def __init__(
-        self,
-        bridge: UiBridge,
-        focus: Focus,
-        following: Following,
-        tell: Callable[[Callable[[Reviews], object]], None],
-        setting: Callable[[sublime.Window, str], Any],
-        *,
-        accepted: Callable[[DiffView], object],
-        changed: Callable[[sublime.Window], object],
-        is_reload: Callable[[], bool],
-    ) -> None:
-        """`setting` gives the value of a setting in a window, `accepted` hears of each acceptance.
-
-        `changed` is called when the diffs of a window are others, or what is known of one.
-
-        `is_reload` says whether there was an instance before this one, so that `resume_reviews` follows.
-        """
-        self.bridge = bridge
-        self._focus = focus
-        self._following = following
-        self._tell = tell
-        self._setting = setting
-        self._changed = changed
+    def __init__(self, adapter: Adapter) -> None:
+        self.bridge = adapter.bridge
+        self._adapter = adapter
         self._open: dict[int, DiffView] = {}
-        self.awaited = AwaitedDiffs(is_reload)
-        self.answers = Answers(tell, self.in_window, self.show, accepted)
+        self.awaited = AwaitedDiffs(adapter)
+        self.answers = Answers(adapter)
+
+    def tell(self, call: Callable[[Reviews], object]) -> None:
+        """Call something with the companion's reviews on the companion thread, which decides alone."""
+        self._adapter.thread.post(lambda companion: call(companion.reviews))
 
     @asked(waits=True)
     def show_review(self, review: Review, marks: Marks | None) -> None:
         # In a tab at once if no other diff has one there; else when the person goes to it, or the one before is over.
         window = find_window(review.owner.window)
         if window is None:
-            self._tell(lambda reviews: reviews.reject(review.number))
+            self.tell(lambda reviews: reviews.reject(review.number))
             return
         diff = self._begin(window, review, marks)
         if not any(other.is_open for other in self.in_window(window)):
             self._open_by_itself(diff)
         if review.is_here:
-            self._following.visited(window, [Visit(review.file_path, None, review.owner.cli, "proposal")])
+            self._adapter.following.visited(window, [Visit(review.file_path, None, review.owner.cli, "proposal")])
 
     def _open_by_itself(self, diff: DiffView) -> None:
         """Open the tab of a diff. The focus stays where it is, and the view that has it stays beside the proposal."""
         window = diff.window
-        focus = self._focus.last(window)
+        focus = self._adapter.focus.last(window)
         is_focused = focus is not None and is_visible(focus)
-        before, group = self._focus.before(window, focus), self._focus.code_group(window)
+        before, group = self._adapter.focus.before(window, focus), self._adapter.focus.code_group(window)
         beside = focus if is_focused and GroupContents(window, group).shows(focus) else None
         diff.open(group, self._layout(diff.review, window, group, is_alone=beside is None), before)
         diff.show(beside)
         diff.attention.appeared()
         if focus and is_focused:
-            self._focus.give(window, focus)
+            self._adapter.focus.give(window, focus)
         else:
             diff.attention.has_landed = True
-            self._focus.give(window, diff.proposal)
+            self._adapter.focus.give(window, diff.proposal)
 
     def _open_for_person(self, diff: DiffView, before: FocusBefore | None = None) -> None:
         """Open the tab of a diff to which the person goes. `before` is where the focus goes back to afterwards."""
         if not diff.is_open:
-            window, group = diff.window, self._focus.code_group(diff.window)
-            before = before or self._focus.before(window, self._focus.last(window))
+            window, group = diff.window, self._adapter.focus.code_group(diff.window)
+            before = before or self._adapter.focus.before(window, self._adapter.focus.last(window))
             diff.open(group, self._layout(diff.review, window, group), before)
 
     def open_behind(self, diff: DiffView) -> None:
         """Open the tab of a diff that the person edits from elsewhere. The focus stays where it is."""
-        if not diff.is_open and (focus := self._focus.last(diff.window)):
+        if not diff.is_open and (focus := self._adapter.focus.last(diff.window)):
             self._open_for_person(diff)
-            self._focus.give(diff.window, focus)
+            self._adapter.focus.give(diff.window, focus)
 
     def _layout(self, review: Review, window: sublime.Window, group: int, *, is_alone: bool = True) -> Layout:
         """How a diff is to be shown in a group. With "auto", side by side only if each side has its columns."""
         if not review.disk.exists:  # a new file has nothing on the left
             return "inline"
-        wanted: Literal["auto", "side_by_side", "inline"] = self._setting(window, "diff_layout")
+        wanted: Literal["auto", "side_by_side", "inline"] = self._adapter.settings.of(window, "diff_layout")
         if wanted != "auto":
             return wanted
         return "side_by_side" if is_alone and _columns(window, group) >= 2 * SIDE_COLUMNS else "inline"
@@ -169,7 +148,7 @@ class Diffs:
         diff = self._open.get(review.number)
         if diff and diff.is_open and diff.proposal.is_valid() and diff.proposal.change_count() == version:
             diff.show_marks(marks)
-            self._changed(diff.window)
+            self._adapter.review_changed(diff.window)
 
     @posted
     def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
@@ -201,14 +180,14 @@ class Diffs:
         order = self.in_window(diff.window)
         del self._open[review.number]
         diff.is_kept = True
-        self._changed(diff.window)
+        self._adapter.review_changed(diff.window)
         window = diff.window
-        focus = self._focus.last(window) if window.is_valid() else None
+        focus = self._adapter.focus.last(window) if window.is_valid() else None
         was_in_diff = focus is not None and diff.has(focus)
         # If the CLI has closed the diff, the person may be typing in it: that must not go on in the next one.
         goes_on = was_in_diff and diff.attention.is_answered
         keeps_focus = not diff.is_open or (focus is not None and not was_in_diff)
-        after = self._focus.before(window, focus) if keeps_focus else diff.focus_before
+        after = self._adapter.focus.before(window, focus) if keeps_focus else diff.focus_before
         was_shown = diff.is_shown
         for other in self._open.values():
             other.take_over(diff)
@@ -226,7 +205,7 @@ class Diffs:
             waiting[0].arrive(1)
             waiting[0].show()
             hidden.append(waiting[0])
-            self._focus.give(window, waiting[0].proposal)
+            self._adapter.focus.give(window, waiting[0].proposal)
             waiting[0].attention.focused()  # a new tab has the focus before it is known whose it is
         elif was_shown and here and not any(other.is_shown for other in here):
             self._uncover(here[0], after)
@@ -259,7 +238,7 @@ class Diffs:
     def update_header(self, review: Review) -> None:
         if diff := self._open.get(review.number):
             diff.show_headers()
-            self._changed(diff.window)
+            self._adapter.review_changed(diff.window)
 
     @posted
     def reload_review(self, review: Review) -> None:
@@ -310,9 +289,9 @@ class Diffs:
             diff.arrive(step or 1)
         diff.attention.brought()
         self._widen(diff)
-        self._changed(diff.window)
+        self._adapter.review_changed(diff.window)
         diff.show()
-        self._focus.give(diff.window, diff.proposal)
+        self._adapter.focus.give(diff.window, diff.proposal)
 
     def entered(self, diff: DiffView) -> None:
         """The person goes on in a diff that has the focus."""
@@ -323,7 +302,7 @@ class Diffs:
 
     def _widen(self, diff: DiffView) -> bool:
         """Show both sides of a diff that is inline only because it opened beside the code. Returns whether it was."""
-        is_auto = self._setting(diff.window, "diff_layout") == "auto" and not diff.has_chosen_layout
+        is_auto = self._adapter.settings.of(diff.window, "diff_layout") == "auto" and not diff.has_chosen_layout
         if not is_auto or diff.layout != "inline" or self._layout(diff.review, diff.window, diff.group) == "inline":
             return False
         diff.toggle_layout()
@@ -353,22 +332,22 @@ class Diffs:
                 diff.attention.left()
         if own:
             own.attention.focused()
-            sublime.set_timeout(lambda: self._changed(window), int(SETTLED * 1000))
-        self._changed(window)
+            sublime.set_timeout(lambda: self._adapter.review_changed(window), int(SETTLED * 1000))
+        self._adapter.review_changed(window)
 
     def _moved(self, diff: DiffView, before: sublime.Window) -> None:
         """A diff has come to its window from the one before."""
         number, window = diff.review.number, WindowId(diff.window.id())
-        diff.focus_before = self._focus.before(diff.window, None)
-        self._tell(lambda reviews: reviews.moved(number, window))
-        self._changed(before)
-        self._changed(diff.window)
+        diff.focus_before = self._adapter.focus.before(diff.window, None)
+        self.tell(lambda reviews: reviews.moved(number, window))
+        self._adapter.review_changed(before)
+        self._adapter.review_changed(diff.window)
 
     def brought(self, view: sublime.View) -> None:
         """A key of the person has brought a tab to the front."""
         if self._open and (diff := self.find(view)):
             diff.attention.brought()
-            self._changed(diff.window)
+            self._adapter.review_changed(diff.window)
 
     def clicked(self, view: sublime.View) -> None:
         """The person has clicked into a view."""
@@ -390,7 +369,7 @@ class Diffs:
             path = real_path(name)
             for other in self._open.values():
                 if other.path == path and other.file_edited(view):
-                    self._changed(other.window)
+                    self._adapter.review_changed(other.window)
 
     def _edited(self, diff: DiffView, version: int) -> None:
         if diff.needs_marks(version) and diff.review.number in self._open:
@@ -494,15 +473,14 @@ class Diffs:
         review.views = None
         group = window.get_view_index(left.proposal)[0]
         diff = self._begin(window, review, None)
-        diff.open(group, left.layout, self._focus.before(window, left.focus), left)
+        diff.open(group, left.layout, self._adapter.focus.before(window, left.focus), left)
         diff.actions.compare()
         return True
 
     def _begin(self, window: sublime.Window, review: Review, marks: Marks | None) -> DiffView:
-        agent = self._agent(window, review)
-        diff = DiffView(window, review, marks, agent, self._tell, lambda href: self._clicked(diff, href))
+        diff = DiffView(self._adapter, window, review, marks, self._agent(window, review))
         self._open[review.number] = diff
-        self._changed(window)
+        self._adapter.review_changed(window)
         return diff
 
     def _agent(self, window: sublime.Window, review: Review) -> str:
@@ -512,11 +490,12 @@ class Diffs:
         names = (owner.cli, *(f"{owner.cli} ({number})" for number in range(2, len(known) + 2)))
         return known.get(owner) or next(name for name in names if name not in known.values())
 
-    def _clicked(self, diff: DiffView, href: str) -> None:
+    def link_clicked(self, diff: DiffView, href: str) -> None:
+        """The person has clicked a link of a diff."""
         if not diff.attention.is_new:
             diff.attention.entered()
         if diff.review.number in self._open:
-            follow(href, diff, self.answers)
+            self.answers.follow(href, diff)
 
 
 def _columns(window: sublime.Window, group: int) -> float:

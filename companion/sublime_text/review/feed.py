@@ -22,7 +22,7 @@ from ...chats.transcript.plain import flat
 from ...editor import WindowId
 from ...review.changes import Count, changes, counted, lines_of, revert_fingerprint
 from ...review.document import NOTHING, Block, Body, DoneLine, FileKey, ListedFile, ReviewTurn, body_of
-from ..bridge import AskLater, unsaid
+from ..bridge import unsaid
 from ..own_views import Kind
 from ..panels import PanelItem, choose, say
 from .decisions import ReviewDecisions, decide
@@ -31,9 +31,9 @@ from .header import besides_changes, reason_line
 if TYPE_CHECKING:
     from ...comments import Comment
     from ...companion import Companion
+    from ..adapter import Adapter
     from ..own_views import OwnView
     from .diff_view import DiffView
-    from .review_tabs import ReviewTabs
 
 AT_ONCE = 40
 """Files whose bodies are asked for together."""
@@ -58,7 +58,7 @@ class ReviewFeed:
     kind: Kind = "review"
     """That of its view."""
 
-    def __init__(self, window: sublime.Window, tabs: ReviewTabs) -> None:
+    def __init__(self, adapter: Adapter, window: sublime.Window) -> None:
         self.window = window
         self.bodies: dict[FileKey, Body] = {}
         """As far as they were asked for. One may be that of a version before."""
@@ -70,7 +70,7 @@ class ReviewFeed:
         """A line for each proposal that was answered since none waited last."""
         self.turns: list[ReviewTurn] | None = None
         """In their order: what agents wait for first, then the oldest; None until they are known."""
-        self._tabs = tabs
+        self._adapter = adapter
         self._listed: dict[FileKey, ListedFile] = {}
         self._made: dict[ChangeRow, ListedFile] = {}
         self._versions: dict[FileKey, str] = {}
@@ -85,14 +85,14 @@ class ReviewFeed:
 
     def changed(self) -> None:
         """There is something new to show."""
-        self._tabs.draw_soon(self.window, self.kind)
+        self._adapter.review.draw_soon(self.window, self.kind)
 
     def look(self) -> None:
         """Take on what waits by now."""
         self.note_answers()
-        listing = self._tabs.written.listings.of(self.window)
+        listing = self._adapter.written.listings.of(self.window)
         self.rows = {FileKey("written", row.root, row.path): row for row in listing.rows}
-        self.comments = {comment.id: comment for comment in self._tabs.comments.of_window(self.window)}
+        self.comments = {comment.id: comment for comment in self._adapter.comments.of_window(self.window)}
         if all(_contents(row) in self._turns_of for row in listing.rows):
             self.turns = [*self._proposing(), *self._turns()]
             self._listed = {file.key: file for turn in self.turns for file in turn.files}
@@ -104,7 +104,8 @@ class ReviewFeed:
     def note_answers(self) -> None:
         """Take on which proposals wait, before one that was answered is forgotten."""
         waiting = {
-            FileKey("proposal", "", str(diff.review.number)): diff for diff in self._tabs.diffs.in_window(self.window)
+            FileKey("proposal", "", str(diff.review.number)): diff
+            for diff in self._adapter.diffs.in_window(self.window)
         }
         if waiting and not self.proposals and self._is_over:
             self.answered = []  # what was answered before belongs to another turn
@@ -157,7 +158,7 @@ class ReviewFeed:
         """The lines at the end: what was answered, and the comments."""
         done = [
             DoneLine(("done", row.root, row.path), f"{row.path} · {row.count.lines} · {state}")
-            for row, state in self._tabs.written.listings.of(self.window).done
+            for row, state in self._adapter.written.listings.of(self.window).done
         ]
         answered = [DoneLine(("answered", at), words) for at, words in enumerate(self.answered)]
         return [*done, *answered, *self._comment_lines()]
@@ -168,12 +169,12 @@ class ReviewFeed:
     @property
     def notes(self) -> list[DoneLine]:
         """The lines at the beginning: what agents point out, in their order."""
-        return [_line_of(each) for each in self._tabs.comments.notes(self.window)]
+        return [_line_of(each) for each in self._adapter.comments.notes(self.window)]
 
     @property
     def unsure(self) -> str:
         """Why nobody can say that nothing waits; empty if somebody can."""
-        return self._tabs.written.listings.of(self.window).unsure
+        return self._adapter.written.listings.of(self.window).unsure
 
     def want(self, keys: Sequence[FileKey]) -> None:
         """Have the bodies of some files, of which the first are wanted first."""
@@ -203,7 +204,7 @@ class ReviewFeed:
                 self._asked.pop(file.key, None)
             sublime.set_timeout(self.changed, AGAIN)
 
-        self._tabs.ask(self.window, lambda companion: self._bodies(companion, root, paths), answer, failed)
+        self._adapter.ask_later(self.window, lambda companion: self._bodies(companion, root, paths), answer, failed)
 
     def _bodies(
         self, companion: Companion, root: str, paths: Sequence[str]
@@ -219,7 +220,7 @@ class ReviewFeed:
         command: float = 0.0,
     ) -> None:
         """Keep or undo some files, or of the only one these changes: see `decisions.decide`."""
-        decide(self._tabs.ask, self.window, rows, what, found, done, command)
+        decide(self._adapter, self.window, rows, what, found, done, command)
 
     def _read_proposal(self, file: ListedFile, diff: DiffView) -> None:
         old, new = diff.review.original, diff.text() or ""
@@ -231,7 +232,7 @@ class ReviewFeed:
             self._came(file.key, file.version, body)
             self.changed()
 
-        self._tabs.off_thread(lambda: _proposed(old, new), answer)
+        self._adapter.on_another_thread(lambda: _proposed(old, new), answer)
 
     def _came(self, key: FileKey, version: str, body: Body) -> None:
         self._asked.pop(key, None)
@@ -250,7 +251,7 @@ class ReviewFeed:
             self._asks_turns = False
             sublime.set_timeout(self.changed, AGAIN)
 
-        self._tabs.ask(self.window, lambda companion: companion.changes.turns(number), answer, failed)
+        self._adapter.ask_later(self.window, lambda companion: companion.changes.turns(number), answer, failed)
 
     def _proposing(self) -> list[ReviewTurn]:
         conversations: dict[tuple[str, str], list[ListedFile]] = {}
@@ -350,7 +351,7 @@ def _proposed(old: str, new: str) -> Body:
     return body_of(old, new, found)
 
 
-def choose_point(window: sublime.Window, ask: AskLater, begin: Callable[[SincePoint], object]) -> None:
+def choose_point(adapter: Adapter, window: sublime.Window, begin: Callable[[SincePoint], object]) -> None:
     """List the branches, tags and commits, and begin with one of them."""
     number = WindowId(window.id())
 
@@ -365,7 +366,7 @@ def choose_point(window: sublime.Window, ask: AskLater, begin: Callable[[SincePo
         ]
         choose(window, choices, "Review what has changed since…")
 
-    ask(window, lambda companion: companion.since.points(number), show)
+    adapter.ask_later(window, lambda companion: companion.since.points(number), show)
 
 
 def _texts(point: SincePoint, *, is_only: bool) -> tuple[str, str]:
@@ -404,7 +405,7 @@ class SinceFeed(ReviewFeed):
         async def end(companion: Companion) -> None:
             companion.since.end(number)
 
-        self._tabs.ask(self.window, end, lambda _: None, unsaid)
+        self._adapter.ask_later(self.window, end, lambda _: None, unsaid)
 
     def refresh(self) -> None:
         """The disk may be another one by now."""
@@ -421,7 +422,7 @@ class SinceFeed(ReviewFeed):
         def failed(why: str) -> None:
             answer(SinceListing(point, trouble=why))
 
-        self._tabs.ask(self.window, lambda companion: companion.since.listing(number, point), answer, failed)
+        self._adapter.ask_later(self.window, lambda companion: companion.since.listing(number, point), answer, failed)
 
     def _take(self, listing: SinceListing) -> None:
         self._asks, self._listing, self.point = False, listing, listing.point
@@ -442,7 +443,7 @@ class SinceFeed(ReviewFeed):
 
     def look(self) -> None:
         """Take on what differs by now."""
-        self.comments = {comment.id: comment for comment in self._tabs.comments.of_window(self.window)}
+        self.comments = {comment.id: comment for comment in self._adapter.comments.of_window(self.window)}
         if self._is_stale and not self._asks:
             self._ask_listing()
         if self._listing is None:
@@ -501,4 +502,4 @@ class SinceFeed(ReviewFeed):
             done()
 
         undo = lambda companion: companion.since.undo(number, point, row, found or ())  # noqa: E731
-        self._tabs.ask(self.window, undo, answer, failed)
+        self._adapter.ask_later(self.window, undo, answer, failed)

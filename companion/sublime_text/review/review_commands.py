@@ -738,9 +738,9 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
                 window.focus_group(adapter.focus.code_group(window))
                 adapter.written.open_line(window, row, number or 1, beside=has_baseline)
 
-            if_openable(window, adapter.on_another_thread, row.full_path, open_it)
+            if_openable(adapter, window, row.full_path, open_it)
         elif said := feed.comment_of(block):
-            go_to(window, adapter.on_another_thread, adapter.comments.views, said)
+            go_to(adapter, window, said)
         elif tab.turn:
             _show_turn(adapter, window, tab.turn)
 

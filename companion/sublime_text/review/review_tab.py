@@ -45,8 +45,8 @@ from .feed import ReviewFeed
 from .header import show_reason
 
 if TYPE_CHECKING:
+    from ..adapter import Adapter
     from .diff_view import DiffView
-    from .diffs import Diffs
 
 SIGNS = "qwen_companion.review.signs"
 REMOVED, ADDED = "qwen_companion.review.removed", "qwen_companion.review.added"
@@ -240,18 +240,11 @@ class _Place(NamedTuple):
 class ReviewTab:
     """The Review of one window."""
 
-    def __init__(
-        self,
-        view: sublime.View,
-        feed: ReviewFeed,
-        diffs: Diffs,
-        focus: Focus,
-    ) -> None:
+    def __init__(self, adapter: Adapter, view: sublime.View, feed: ReviewFeed) -> None:
+        self._adapter = adapter
         self.view = view
         self.feed = feed
         self._decisions = feed.decisions
-        self._diffs = diffs
-        self._focus = focus
         before = text_of(view)
         self._blocks = [Block("before", before, "M" * (before.count("\n") + 1))]
         self._rows: list[int] = [0, self._blocks[0].lines]
@@ -508,7 +501,7 @@ class ReviewTab:
     def _look(self, first: int, last: int) -> None:
         """Take note of what has been in front of the person for a second."""
         window = self.view.window()
-        is_there = window is not None and is_in_front(window) and self._focus.last(window) == self.view
+        is_there = window is not None and is_in_front(window) and self._adapter.focus.last(window) == self.view
         now = time.monotonic()
         if not is_there or (first, last) != self._in_sight:
             self._in_sight, self._since = (first, last) if is_there else (0, -1), now
@@ -730,7 +723,7 @@ class ReviewTab:
         elif is_file or not line or block.body is None:
             self._say("A proposal is answered as a whole: Accept or Reject.")
         elif chosen := self._selected(block.body, block):
-            self._diffs.open_behind(diff)
+            self._adapter.diffs.open_behind(diff)
             diff.actions.follow("revert", *(block.body.changes[change][4] for change in chosen))
         else:
             self._say(NO_CHANGE)
@@ -788,10 +781,10 @@ class ReviewTab:
         if self._has_just_come:
             self._say(JUST_APPEARED.format(flat(diff.review.name, LONGEST_NAME)))
         elif what == "reject":
-            self._diffs.answers.reject(diff)
+            self._adapter.diffs.answers.reject(diff)
         elif diff.attention.is_seen or self._is_in_front(key):
             diff.attention.brought()
-            self._diffs.answers.accept(diff)
+            self._adapter.diffs.answers.accept(diff)
         else:
             self._say(f"Go to the changes of {flat(diff.review.name, LONGEST_NAME)} before you accept it.")
 

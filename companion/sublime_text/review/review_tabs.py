@@ -6,18 +6,14 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ..bridge import AskLater, OffThread
 from ..own_views import VIEWS, Kind
-from ..windows import Focus
 from .feed import ANSWERED, SINCE, ReviewFeed, SinceFeed, choose_point, kept_point
 from .review_tab import ReviewTab, group_for
 
 if TYPE_CHECKING:
     from ...changes.change_screen import SincePoint
     from ...changes.rows import ChangeRow
-    from ..comments.panel import CommentPanel
-    from .diffs import Diffs
-    from .written import WrittenChanges
+    from ..adapter import Adapter
 
 KINDS: tuple[Kind, ...] = ("review", "review since")
 
@@ -25,21 +21,8 @@ KINDS: tuple[Kind, ...] = ("review", "review since")
 class ReviewTabs:
     """Opens the Reviews, and brings them up to date."""
 
-    def __init__(
-        self,
-        focus: Focus,
-        diffs: Diffs,
-        written: WrittenChanges,
-        comments: CommentPanel,
-        ask: AskLater,
-        off_thread: OffThread,
-    ) -> None:
-        self._focus = focus
-        self.diffs = diffs
-        self.written = written
-        self.comments = comments
-        self.ask = ask
-        self.off_thread = off_thread
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
         self._feeds: dict[int, ReviewFeed] = {}
         self._tabs: dict[tuple[int, Kind], ReviewTab] = {}
         """By window and kind: the Review, and what differs from a commit."""
@@ -71,20 +54,20 @@ class ReviewTabs:
     def show(self, window: sublime.Window) -> sublime.View:
         """Open the Review of a window, and go to it."""
         tab = self.tab(window) or self._adopt(self._new_view(window), self.feed(window))
-        self._focus.give(window, tab.view)
+        self._adapter.focus.give(window, tab.view)
         return tab.view
 
     def choose_since(self, window: sublime.Window) -> None:
         """Ask since when, and show what has changed in a Review of its own, in place of the last one of that kind."""
-        choose_point(window, self.ask, lambda point: self._show_since(window, point))
+        choose_point(self._adapter, window, lambda point: self._show_since(window, point))
 
     def _show_since(self, window: sublime.Window, point: SincePoint) -> None:
         open_one = self.tab(window, "review since")
         tab = self._begin(window, open_one.view if open_one else self._new_view(window), point)
-        self._focus.give(window, tab.view)
+        self._adapter.focus.give(window, tab.view)
 
     def _new_view(self, window: sublime.Window) -> sublime.View:
-        group = group_for(window, self._focus)
+        group = group_for(window, self._adapter.focus)
         view = window.new_file()
         if window.get_view_index(view)[0] != group:
             window.set_view_index(view, group, len(window.views_in_group(group)))
@@ -109,7 +92,7 @@ class ReviewTabs:
     def feed(self, window: sublime.Window) -> ReviewFeed:
         """What is to be reviewed in a window."""
         if window.id() not in self._feeds:
-            self._feeds[window.id()] = ReviewFeed(window, self)
+            self._feeds[window.id()] = ReviewFeed(self._adapter, window)
         return self._feeds[window.id()]
 
     def changed(self, window: sublime.Window) -> None:
@@ -174,7 +157,7 @@ class ReviewTabs:
         self._tabs.clear()
 
     def _begin(self, window: sublime.Window, view: sublime.View, point: SincePoint) -> ReviewTab:
-        feed = SinceFeed(window, self)
+        feed = SinceFeed(self._adapter, window)
         feed.begin(point)
         return self._adopt(view, feed)
 
@@ -183,7 +166,7 @@ class ReviewTabs:
             before.close()  # its tab goes on as soon as it has the focus
             if before.feed is not feed:
                 self._leaving.append(before.feed)
-        tab = ReviewTab(view, feed, self.diffs, self._focus)
+        tab = ReviewTab(self._adapter, view, feed)
         self._tabs[feed.window.id(), feed.kind] = tab
         self._draw(feed.window, feed.kind)
         return tab

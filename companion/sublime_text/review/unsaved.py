@@ -18,19 +18,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
 
 from ...changes.change_screen import SavedText
 from ...review.disk import Encodings, SourceText, Stamp, decoded, read_bytes, stamp
 from .. import buffers
-from ..bridge import AskLater, OffThread, UiBridge, posted
+from ..bridge import posted
 from ..buffers import text_of
 from ..minihtml import COLOURS, safe
 from ..panels import NOTICES, PanelItem, choose, say
 from ..windows import OWN_SAVES, encodings_of, is_code, real_path, views_of_file
 from .side_by_side import Lines
+
+if TYPE_CHECKING:
+    from ..adapter import Adapter
 
 MAX_LOADED = 1_000_000
 """Characters of a text that is remembered, and bytes of a file that is read before a save."""
@@ -78,10 +81,10 @@ class _Found:
 
 
 class LoadedTexts:
-    """The texts of all tabs, by their buffers. Used on the UI thread only. `elsewhere` reads files."""
+    """The texts of all tabs, by their buffers. Used on the UI thread only."""
 
-    def __init__(self, elsewhere: OffThread) -> None:
-        self._elsewhere = elsewhere
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
         self._known: dict[int, _Loaded] = {}
         self._saving: dict[int, tuple[SavedText, str | None]] = {}
         """What is known before a save, and the text that is about to be saved."""
@@ -103,7 +106,7 @@ class LoadedTexts:
             if self._known.get(number) is known:
                 self._known[number] = known._replace(stamp=found)
 
-        self._elsewhere(lambda: _stamp_of(known, encodings), note)
+        self._adapter.on_another_thread(lambda: _stamp_of(known, encodings), note)
 
     def text(self, view: sublime.View) -> str | None:
         """The text of its file that a view's text is an edit of; None if that is too large, or isn't known."""
@@ -244,25 +247,11 @@ class UnsavedTexts:
     A look only says that there is something to see: whether and what to ask is what the disk has when it is read
     because of that, beside what the tab was loaded from, and what the person has decided about. A reading that a save,
     a load, a decision or a later look overtakes is done again.
-
-    `elsewhere` reads files and merges. `encodings` tells how the editor decodes a file. `loaded` knows what tabs were
-    loaded from, and `reload` hears of a view that has what is on the disk now, be it
-    with the person's edits.
     """
 
-    def __init__(
-        self,
-        bridge: UiBridge,
-        elsewhere: OffThread,
-        encodings: Callable[[str], Encodings],
-        loaded: LoadedTexts,
-        reload: Callable[[sublime.View], object],
-    ) -> None:
-        self.bridge = bridge
-        self._elsewhere = elsewhere
-        self._encodings = encodings
-        self._loaded = loaded
-        self._reload = reload
+    def __init__(self, adapter: Adapter) -> None:
+        self.bridge = adapter.bridge
+        self._adapter = adapter
         self._told: dict[int, _Told] = {}
         self._written: dict[int, _Written] = {}
         self._decided: dict[int, tuple[bytes, _Bases]] = {}
@@ -270,7 +259,7 @@ class UnsavedTexts:
 
     @posted
     def written_below(self, path: str, agents: Sequence[str], before: bytes | None) -> None:
-        shown = None if before is None else SourceText(decoded(before, self._encodings(path))[0]).shown
+        shown = None if before is None else SourceText(decoded(before, encodings_of(path))[0]).shown
         for view in views_of_file(path):
             known = self._told.get(view.id())
             self._look(_Told(view, path, " and ".join(agents) or "An agent", known.before if known else shown))
@@ -284,13 +273,13 @@ class UnsavedTexts:
         """Read what the disk has now."""
         self._told[told.view.id()] = told
         reading = told.reading = object()
-        encodings = self._encodings(told.path)
+        encodings = encodings_of(told.path)
 
         def compare(theirs: _Theirs | None) -> None:
             if told.reading is reading and self._told.get(told.view.id()) is told:
                 self._compare(told, theirs)
 
-        self._elsewhere(lambda: _theirs(told.path, encodings), compare)
+        self._adapter.on_another_thread(lambda: _theirs(told.path, encodings), compare)
 
     def _compare(self, told: _Told, theirs: _Theirs | None) -> None:
         view, mine, told.reading = told.view, text_of(told.view), None
@@ -300,12 +289,12 @@ class UnsavedTexts:
         if theirs is None:
             return
         digest, (decided, bases) = _digest(theirs.text), self._decided.get(view.id(), (None, None))
-        if theirs.text == mine or digest == decided or self._loaded.is_from(view, theirs.text, theirs.stamp):
+        if theirs.text == mine or digest == decided or self._adapter.loaded.is_from(view, theirs.text, theirs.stamp):
             self._end(view)
         elif written := self._written.get(view.id()):
             written.agent, written.digest = told.agent, digest
         else:
-            loaded = self._loaded.text(view)
+            loaded = self._adapter.loaded.text(view)
             bases = bases or _Bases(told.before if loaded is None else loaded)
             written = self._written[view.id()] = _Written(view, told.path, told.agent, bases, digest)
             self._draw(written)
@@ -353,9 +342,11 @@ class UnsavedTexts:
             self._decided[view.id()] = written.digest, written.bases
             self._end(view)
             return
-        mine, encodings = text_of(view), self._encodings(written.path)
+        mine, encodings = text_of(view), encodings_of(written.path)
         if what == "merge":
-            self._elsewhere(lambda: _merged(written, mine, encodings), lambda found: self._put(written, mine, found))
+            self._adapter.on_another_thread(
+                lambda: _merged(written, mine, encodings), lambda found: self._put(written, mine, found)
+            )
         else:
             self._take_theirs(written, mine, encodings, READINGS)
 
@@ -369,8 +360,8 @@ class UnsavedTexts:
         merged, theirs = found
         if merged != mine:
             buffers.edit(view, [buffers.smallest_edit(mine, merged)])
-        self._loaded.based(view, theirs.text)
-        self._reload(view)
+        self._adapter.loaded.based(view, theirs.text)
+        self._adapter.events.loaded(view)
         self._decided[view.id()] = _digest(theirs.text), _Bases(written.bases.before, theirs.text)
         self._end(view)
         say(view.window(), MERGED)
@@ -391,7 +382,7 @@ class UnsavedTexts:
             else:
                 say(view.window(), CHANGED)
 
-        self._elsewhere(lambda: _theirs(written.path, encodings), take)
+        self._adapter.on_another_thread(lambda: _theirs(written.path, encodings), take)
 
     def _take(self, written: _Written, mine: str, theirs: _Theirs) -> None:
         view = written.view
@@ -404,7 +395,9 @@ class UnsavedTexts:
         saved = stamp(written.path)
         self._end(view)
         say(view.window(), TAKEN)
-        self._elsewhere(lambda: _write_exactly(written.path, theirs.data, saved), lambda _: self._reload(view))
+        self._adapter.on_another_thread(
+            lambda: _write_exactly(written.path, theirs.data, saved), lambda _: self._adapter.events.loaded(view)
+        )
 
     def _is_other(self, written: _Written, mine: str) -> bool:
         """Whether the tab has another text by now, which is said."""
@@ -508,14 +501,10 @@ class _Offer(NamedTuple):
 
 
 class OverwrittenTexts:
-    """The offers of all files. `show_beside` shows a text with a title beside a view; the lines are those that differ.
+    """The offers of all files. Used on the UI thread only."""
 
-    Used on the UI thread only.
-    """
-
-    def __init__(self, ask: AskLater, show_beside: Callable[[sublime.View, str, str, Sequence[Lines]], object]) -> None:
-        self._ask = ask
-        self._show_beside = show_beside
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
         self._offers: dict[str, _Offer] = {}
         """By the file's real path."""
 
@@ -548,9 +537,9 @@ class OverwrittenTexts:
         def answer(changes: Sequence[Lines]) -> None:
             if window.active_view() == view:  # who has gone elsewhere meanwhile stays there
                 self._end(path)
-                self._show_beside(view, offer.text, title, changes)
+                self._adapter.written.show_beside(view, offer.text, title, changes)
 
-        self._ask(window, lambda companion: companion.changes.compared(offer.text, mine), answer)
+        self._adapter.ask_later(window, lambda companion: companion.changes.compared(offer.text, mine), answer)
 
     def close_all(self) -> None:
         """The package is unloaded."""

@@ -23,21 +23,21 @@ from ...review.changes import counted
 from ...review.compare import Change
 from ...review.document import NOTHING as NO_BODY
 from ...review.document import Body
-from ..bridge import AskLater, OffThread, UiBridge, posted, unsaid
+from ..bridge import posted, unsaid
 from ..buffers import text_of
 from ..keys import KEYS
 from ..own_views import VIEWS
 from ..panels import LONGEST_MESSAGE, NOTICES, say
-from ..places import Following, if_openable, open_line
-from ..status import StatusBar
-from ..windows import Focus, find_window, is_code, is_in_front, is_in_panel, real_path
+from ..places import if_openable, open_line
+from ..windows import find_window, is_code, is_in_front, is_in_panel, real_path
 from .decisions import decide
 from .side_by_side import Lines, SidesByWindow
-from .unsaved import LoadedTexts, OverwrittenTexts
+from .unsaved import OverwrittenTexts
 from .written_view import EditedViews, WrittenView
 
 if TYPE_CHECKING:
     from ...changes.state import Chosen, Decision
+    from ..adapter import Adapter
 
 IN_STATUS = 50
 """Files in the status report."""
@@ -237,33 +237,9 @@ def _withdraw(view: sublime.View, shown: str) -> None:
 class WrittenChanges:
     """What waits in each window, and the marks in its views. Used on the UI thread, but for `ChangeViews`."""
 
-    def __init__(
-        self,
-        bridge: UiBridge,
-        focus: Focus,
-        following: Following,
-        status_bar: StatusBar,
-        ask: AskLater,
-        off_thread: OffThread,
-        loaded: LoadedTexts,
-        changed: Callable[[sublime.Window], object],
-        reviewed: Callable[[sublime.Window], object],
-        opens_first: Callable[[], bool],
-    ) -> None:
-        """`changed` hears of each new listing of a window, `reviewed` of one in which nothing waits any more.
-
-        `opens_first` says whether the first change is opened by itself after a turn.
-        """
-        self.bridge = bridge
-        self._focus = focus
-        self._following = following
-        self._status_bar = status_bar
-        self._ask = ask
-        self._off_thread = off_thread
-        self._loaded = loaded
-        self._changed = changed
-        self._reviewed = reviewed
-        self._opens_first = opens_first
+    def __init__(self, adapter: Adapter) -> None:
+        self.bridge = adapter.bridge
+        self._adapter = adapter
         self._typed_at = -IDLE
         """When a tab with code was edited last, by the monotonic clock."""
         self.listings = WrittenListings()
@@ -274,9 +250,9 @@ class WrittenChanges:
         """What follows in a view as soon as its changes are known."""
         self._onward: dict[int, Onward] = {}
         """What was decided by a key in a view, after which the next change comes."""
-        self._edited = EditedViews(ask, self._views.get)
-        self._sides = SidesByWindow(focus)
-        self.overwritten = OverwrittenTexts(ask, self._show_beside)
+        self._edited = EditedViews(adapter)
+        self._sides = SidesByWindow(adapter.focus)
+        self.overwritten = OverwrittenTexts(adapter)
 
     @posted
     def show_changes(self, window: WindowId, listing: Listing) -> None:
@@ -287,16 +263,16 @@ class WrittenChanges:
         self.listings.set(target, listing)
         for view in target.views():
             self._refresh(view)
-        self._changed(target)
+        self._adapter.review_changed(target)
         if before.rows and listing.done and not listing.rows:
-            self._reviewed(target)
+            self._adapter.comments.forget_notes(target)
 
     def _follow(self, window: sublime.Window, before: Listing, listing: Listing) -> None:
         """What a CLI has written is known from the files alone; a chat says where it writes."""
         known = {(row.full_path, row.after) for row in before.rows}
         by_root: dict[str, list[ChangeRow]] = {}
         for row in listing.rows:
-            is_its = set(row.agents) & set(self._status_bar.clis(window))
+            is_its = set(row.agents) & set(self._adapter.status_bar.clis(window))
             if is_its and row.kind != "deleted" and (row.full_path, row.after) not in known:
                 by_root.setdefault(row.root, []).append(row)
         for root, rows in by_root.items():
@@ -307,16 +283,16 @@ class WrittenChanges:
         number, paths = WindowId(window.id()), [row.path for row in rows]
 
         def answer(found: Mapping[str, tuple[str, Body]]) -> None:
-            clis = set(self._status_bar.clis(window))
+            clis = set(self._adapter.status_bar.clis(window))
             visits: list[Visit] = []
             for row in rows:
                 _, body = found.get(row.path, ("", NO_BODY))
                 line = body.changes[-1][2] + 1 if body.changes else None
                 visits += [Visit(row.full_path, line, agent, "written") for agent in sorted(clis & set(row.agents))[:1]]
             if visits:
-                self._following.visited(window, visits)
+                self._adapter.following.visited(window, visits)
 
-        self._ask(window, lambda companion: companion.changes.bodies(number, root, paths), answer, unsaid)
+        self._adapter.ask_later(window, lambda companion: companion.changes.bodies(number, root, paths), answer, unsaid)
 
     @posted
     def offer_take_back(self, window: WindowId, said: str) -> None:
@@ -345,7 +321,7 @@ class WrittenChanges:
                     marked.hide_removed()
         self._refresh(view)
         if (row := self.listings.row_in(view)) and self.listings.is_first_view(row):
-            self._changed(window)
+            self._adapter.review_changed(window)
 
     def caret_moved(self, view: sublime.View) -> None:
         """The carets of a view have moved."""
@@ -381,6 +357,10 @@ class WrittenChanges:
         self._views.clear()
         self.overwritten.close_all()
 
+    def marked(self, number: int) -> WrittenView | None:
+        """The marks of a view with changes, by its id."""
+        return self._views.get(number)
+
     def can_toggle(self, view: sublime.View) -> bool:
         """Whether a view can be shown beside its baseline, or is."""
         return view.id() in self._views or self._sides.has(view)
@@ -392,11 +372,12 @@ class WrittenChanges:
         if marked := self._views.get(view.id()):
             at = time.strftime("%H:%M", time.localtime())
             title = f"{os.path.basename(marked.changes.path)} (before, {at})"
-            self._show_beside(view, marked.changes.baseline, title, marked.lines, is_baseline=True)
+            self.show_beside(view, marked.changes.baseline, title, marked.lines, is_baseline=True)
 
-    def _show_beside(
+    def show_beside(
         self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool = False
     ) -> None:
+        """Show a text with a title beside a view; the lines are those that differ."""
         if right := self._sides.show(view, text, title, changes, is_baseline=is_baseline):
             self._refresh(right)
 
@@ -421,7 +402,7 @@ class WrittenChanges:
         def failed(_: str) -> None:
             self._asked.pop(view.id(), None)  # it is asked for again when something waits, or the view gets the focus
 
-        self._ask(window, lambda companion: companion.changes.file(row.root, row.path), answer, failed)
+        self._adapter.ask_later(window, lambda companion: companion.changes.file(row.root, row.path), answer, failed)
 
     def _mark(self, view: sublime.View, row: ChangeRow, changes: FileChanges | None) -> None:
         if not view.is_valid() or self.listings.row_in(view) is None:
@@ -443,7 +424,7 @@ class WrittenChanges:
 
     def _is_edit_of(self, view: sublime.View, text: str) -> bool:
         """Whether a tab with unsaved text was loaded from this text."""
-        if (known := self._loaded.text(view)) is not None:
+        if (known := self._adapter.loaded.text(view)) is not None:
             return known == text
         marked = self._views.get(view.id())
         return marked is not None and marked.changes.text == text
@@ -466,15 +447,16 @@ class WrittenChanges:
         def failed(_: str) -> None:
             self._asked.pop(view.id(), None)
 
-        self._ask(window, lambda companion: companion.changes.compared(changes.text, mine), answer, failed)
+        self._adapter.ask_later(
+            window, lambda companion: companion.changes.compared(changes.text, mine), answer, failed
+        )
 
     def _draw(self, view: sublime.View, row: ChangeRow, changes: FileChanges, typed: Sequence[Change]) -> None:
         number = view.id()
         if marked := self._views.get(number):
             marked.update(row, changes, typed)
         else:
-            act = lambda *clicked: self._clicked(number, *clicked)  # noqa: E731
-            marked = self._views[number] = WrittenView(view, row, changes, typed, act)
+            marked = self._views[number] = WrittenView(view, row, changes, typed, partial(self._clicked, number))
         if view.is_dirty():
             self._edited.edited(view)
         if sides := self._sides.with_baseline(view):
@@ -492,7 +474,7 @@ class WrittenChanges:
     def _arrive(self, marked: WrittenView, changes: FileChanges) -> None:
         """The changes of a view are marked, to which the person may be on their way."""
         view, going = marked.view, self._going.pop(marked.view.id(), None)
-        if going and (window := view.window()) and self._focus.last(window) == view:
+        if going and (window := view.window()) and self._adapter.focus.last(window) == view:
             if going.step and going.carets == _carets(view):
                 marked.go_to_end(going.step)
             if going.is_beside:
@@ -506,7 +488,7 @@ class WrittenChanges:
         if window is None or onward is None or not onward.is_over:
             return None
         del self._onward[view.id()]
-        return onward if onward.stays(self._focus.last(window)) else None
+        return onward if onward.stays(self._adapter.focus.last(window)) else None
 
     def edited(self, view: sublime.View) -> None:
         """A view was edited: the person's unsaved edits are no changes of an agent."""
@@ -580,7 +562,7 @@ class WrittenChanges:
             f"{listing.count.changes_in_files} {still}" if listing.rows else listing.unsure.rstrip(".") or NOTHING_ELSE
         )
         said = f"{done.path} is reviewed. {rest}."
-        if listing.rows and is_in_front(window) and onward.stays(self._focus.last(window)):
+        if listing.rows and is_in_front(window) and onward.stays(self._adapter.focus.last(window)):
             self._open_at(window, listing.rows, _behind(listing.rows, done), 1, said)
         else:
             say(window, said)
@@ -597,25 +579,25 @@ class WrittenChanges:
         elif not marked.is_current:
             say(window, STALE)
             return False
-        decide(self._ask, window, [marked.row], what, found, done)
+        decide(self._adapter, window, [marked.row], what, found, done)
         return True
 
     def decide_file(self, window: sublime.Window, row: ChangeRow, what: Decision) -> None:
         """Keep or undo a file. Then the next one comes if the person is in it."""
-        view = self._focus.last(window)
+        view = self._adapter.focus.last(window)
         is_here = view is not None and self.listings.row_in(view) == row
         marked = self._views.get(view.id()) if view and is_here else None
         if view and is_here and not (marked.shows(row) if marked else not view.is_dirty()):
             say(window, BELOW if view.is_dirty() else STALE)
             return
         onward = Onward.of_file(view, what) if view and is_here else None
-        decide(self._ask, window, [row], what, None, lambda: self._decided(window, onward) if onward else None)
+        decide(self._adapter, window, [row], what, None, lambda: self._decided(window, onward) if onward else None)
 
     def decide_all(self, window: sublime.Window, what: Decision) -> None:
         """Keep or undo everything."""
         listing = self.listings.of(window)
         if listing.rows:
-            decide(self._ask, window, listing.rows, what, None, lambda: None)
+            decide(self._adapter, window, listing.rows, what, None, lambda: None)
         else:
             say(window, listing.unsure or NOTHING)
 
@@ -628,7 +610,7 @@ class WrittenChanges:
         row = self.listings.row_in(view) if view else None
         marked = self._views.get(view.id()) if view and row else None
         if marked and marked.go(step, wraps=len(rows) == 1):
-            self._focus.give(window, marked.view)
+            self._adapter.focus.give(window, marked.view)
             return True
         at = rows.index(row) + step if row in rows else self._place(window, view) - (step < 0)
         return self._open_at(window, rows, at, step)
@@ -671,11 +653,11 @@ class WrittenChanges:
                 return
         view = window.find_open_file(row.full_path)
         if view and (marked := self._views.get(view.id())):
-            self._focus.give(window, view)
+            self._adapter.focus.give(window, view)
             marked.go_to_end(step)
             return
         if view is None:
-            if_openable(window, self._off_thread, row.full_path, lambda: self._open_file(window, row, step))
+            if_openable(self._adapter, window, row.full_path, lambda: self._open_file(window, row, step))
         else:
             self._open_file(window, row, step)
 
@@ -693,7 +675,7 @@ class WrittenChanges:
             elif beside and not self._sides.has(view):
                 self.toggle_layout(view)
 
-        open_line(window, self._off_thread, row.full_path, line, opened)
+        open_line(self._adapter, window, row.full_path, line, opened)
 
     def _open_file(self, window: sublime.Window, row: ChangeRow, step: Literal[1, -1]) -> None:
         opened = window.open_file(row.full_path)
@@ -710,9 +692,9 @@ class WrittenChanges:
         if is_in_review or not rows or all(self.listings.was_viewed(row) for row in rows):
             return  # the person is reviewing them already
         NOTICES.add(f"{agent}: {counted(files, 'file')} changed. {KEYS.after('Review', 'go_to_diff')}", target)
-        view = self._focus.last(target)
+        view = self._adapter.focus.last(target)
         is_idle = view is not None and is_code(view) and time.monotonic() - self._typed_at >= IDLE
-        if is_idle and is_in_front(target) and self._opens_first():
+        if is_idle and is_in_front(target) and self._adapter.settings.value("open_first_change"):
             self.go(target, None)
 
 

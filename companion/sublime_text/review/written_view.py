@@ -8,6 +8,7 @@ gets no lasting setting.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import sublime
 
@@ -17,7 +18,7 @@ from ...changes.state import GOES
 from ...review.changes import Range, carried, lines_of
 from ...review.compare import Change
 from ...review.marks import Marks, Side, marks_of, points_of, starts_of
-from ..bridge import AskLater, unsaid
+from ..bridge import unsaid
 from ..buffers import text_of
 from ..minihtml import ACCEPTS, COLOURS, UNDOES
 from .diff_marks import (
@@ -32,6 +33,9 @@ from .diff_marks import (
     rows_in,
 )
 from .side_by_side import Lines
+
+if TYPE_CHECKING:
+    from ..adapter import Adapter
 
 _STYLE = f"<style>{COLOURS} body {{ margin: 0; }} a {{ padding: 0 0.3rem; }}</style>"
 _GONE = '<span class="deleted">−{lines}</span> '
@@ -248,11 +252,10 @@ class WrittenView(MarkedChanges):
 
 
 class EditedViews:
-    """The gutter and the marks of the views with changes while the person edits; `marked` finds one by its id."""
+    """The gutter and the marks of the views with changes while the person edits."""
 
-    def __init__(self, ask: AskLater, marked: Callable[[int], WrittenView | None]) -> None:
-        self._ask = ask
-        self._marked = marked
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
         self._merging: set[int] = set()
         """The views whose unsaved edits are about to be merged in."""
 
@@ -265,7 +268,7 @@ class EditedViews:
 
     def _merge(self, number: int) -> None:
         self._merging.discard(number)
-        marked = self._marked(number)
+        marked = self._adapter.written.marked(number)
         window = marked.view.window() if marked else None
         if marked is None or window is None:
             return
@@ -273,10 +276,10 @@ class EditedViews:
         changes, mine = marked.changes, text_of(marked.view)
 
         def answer(text: str | None) -> None:
-            if self._marked(number) is marked and marked.changes is changes:
+            if self._adapter.written.marked(number) is marked and marked.changes is changes:
                 marked.refer_to(changes.baseline if text is None else text)
 
-        self._ask(
+        self._adapter.ask_later(
             window, lambda companion: companion.changes.merged(changes.baseline, changes.text, mine), answer, unsaid
         )
 
@@ -286,7 +289,7 @@ class EditedViews:
         mine, edition = text_of(view), view.change_count()
 
         def answer(typed: Sequence[Lines]) -> None:
-            is_same = self._marked(view.id()) is marked and marked.changes is changes
+            is_same = self._adapter.written.marked(view.id()) is marked and marked.changes is changes
             if is_placed := is_same and view.change_count() == edition:
                 marked.place([Change(*each) for each in typed])
             if then:
@@ -294,7 +297,7 @@ class EditedViews:
 
         if window := view.window():
             question = lambda companion: companion.changes.compared(changes.text, mine)  # noqa: E731
-            self._ask(window, question, answer, None if then else unsaid)
+            self._adapter.ask_later(window, question, answer, None if then else unsaid)
 
     def restore(self, marked: WrittenView) -> None:
         """Nothing of a file waits any more: its gutter compares with git again, as the person's settings say."""
@@ -305,9 +308,9 @@ class EditedViews:
             return
 
         def answer(text: str | None) -> None:
-            if text is not None and view.is_valid() and self._marked(view.id()) is None:
+            if text is not None and view.is_valid() and self._adapter.written.marked(view.id()) is None:
                 view.set_reference_document(text)
 
         is_index = settings.get("git_diff_target", "index") != "head"
         question = lambda companion: companion.changes.committed(row.root, row.path, in_index=is_index)  # noqa: E731
-        self._ask(window, question, answer, unsaid)
+        self._adapter.ask_later(window, question, answer, unsaid)

@@ -65,7 +65,7 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
             say(self.window, f"There is no CLI “{cli}”. Choose one of {names}.")
         elif paths and adapter:
             begin = partial(self._begin, family, resume=resume)
-            if_there(adapter.on_another_thread, self.window, paths, lambda found: begin(_folder_of(paths[0], found)))
+            if_there(adapter, self.window, paths, lambda found: begin(_folder_of(paths[0], found)))
         else:
             self._begin(family, None, resume=resume)
 
@@ -381,7 +381,7 @@ class QwenCompanionSendCommand(sublime_plugin.WindowCommand):
             say(self.window, NO_FILE)
         elif adapter:
             named = [_Named(path) for path in chosen]
-            if_there(adapter.on_another_thread, self.window, chosen, lambda _: _send_somewhere(self.window, named))
+            if_there(adapter, self.window, chosen, lambda _: _send_somewhere(self.window, named))
 
     def _view(self) -> sublime.View | None:
         """The active tab, or the last one of the person's own if a terminal, a diff or a chat is active."""

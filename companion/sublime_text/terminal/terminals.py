@@ -31,9 +31,8 @@ from ..windows import SINGLE, SPLIT, is_terminal
 
 if TYPE_CHECKING:
     from ...clis.shell import Command
-    from ..bridge import OffThread
+    from ..adapter import Adapter
     from ..panels import PanelItem
-    from ..settings import SettingsFile
 
 TERMINAL_SETTING = "qwen_companion.terminal"
 """Set on the view of a terminal that we opened: see `Terminal`."""
@@ -53,9 +52,8 @@ _begun: set[str] = set()
 class RunnableClis:
     """Which CLIs are on this computer, as far as that can be seen. Used on the UI thread only."""
 
-    def __init__(self, settings: SettingsFile, off_thread: OffThread) -> None:
-        self._settings = settings
-        self._off_thread = off_thread
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
         self._missing: frozenset[str] = frozenset()
         self._until = 0.0
         """The monotonic time at which it is looked again; endless while that is being done."""
@@ -64,8 +62,8 @@ class RunnableClis:
         """Whether a family is there, or was not looked for yet. Looks for all of them now and then."""
         if time.monotonic() >= self._until:
             self._until = math.inf
-            commands = [(each, self._settings.value(f"{each.launch.key}_command")) for each in FAMILIES]
-            self._off_thread(partial(_missing, commands), self._looked)
+            commands = [(each, self._adapter.settings.value(f"{each.launch.key}_command")) for each in FAMILIES]
+            self._adapter.on_another_thread(partial(_missing, commands), self._looked)
         return key not in self._missing
 
     def _looked(self, missing: frozenset[str]) -> None:
