@@ -18,7 +18,7 @@ from .minihtml import safe
 from .own_views import VIEWS, Kind, OwnView
 
 NO_ANSWER = "The companion doesn't answer. “Qwen: Show Log” may say why."
-LONGEST = 500
+_LONGEST = 500
 """Characters of each text of a panel: the editor looks through all of them at each key."""
 STARTING = "QwenCompanion is starting. Your command runs as soon as it has started."
 
@@ -42,9 +42,9 @@ def choose(
     """
     items = [
         sublime.QuickPanelItem(
-            shortened(caption, LONGEST),
-            safe(shortened(details, LONGEST)),
-            shortened(annotations[at], LONGEST) if at < len(annotations) else "",
+            shortened(caption, _LONGEST),
+            safe(shortened(details, _LONGEST)),
+            shortened(annotations[at], _LONGEST) if at < len(annotations) else "",
         )
         for at, (caption, details, _) in enumerate(choices)
     ]
@@ -64,7 +64,7 @@ def choose(
 
     flags = sublime.QuickPanelFlags.KEEP_OPEN_ON_FOCUS_LOST if stays else sublime.QuickPanelFlags.NONE
     window.show_quick_panel(
-        items, chosen, flags=flags, selected_index=selected, placeholder=shortened(placeholder, LONGEST)
+        items, chosen, flags=flags, selected_index=selected, placeholder=shortened(placeholder, _LONGEST)
     )
 
 
