@@ -101,8 +101,7 @@ class Claude(Cli):
         """Wait until it has a connection to the port that its terminal names."""
 
         def is_connected() -> bool:
-            found = (wire for process in self.terminal.processes() for wire in process.net_connections())
-            return any(wire.raddr and wire.raddr.port == self._port for wire in found)
+            return any(wire.raddr and wire.raddr.port == self._port for wire in self.terminal.connections())
 
         self.terminal.wait("connection", is_connected, STEP)
 

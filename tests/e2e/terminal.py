@@ -240,6 +240,14 @@ class Terminal:
         except psutil.NoSuchProcess:
             return []
 
+    def connections(self) -> list[Any]:
+        """The network connections of the shell and of everything below it, as psutil has them."""
+        found = list[Any]()
+        for process in self.processes():
+            with contextlib.suppress(psutil.NoSuchProcess):  # a CLI runs short programs all the time
+                found += process.net_connections()
+        return found
+
     def close(self) -> None:
         """End the whole tree, within about twice `ENDING_GRACE`."""
         end_processes(self.processes())

@@ -65,9 +65,9 @@ def test_in_another_terminal_it_connects_with_its_command(place: ClaudePlace) ->
     cli.terminal.type("/ide")
     cli.terminal.wait_drawn("Sublime Text")
     cli.terminal.press("\x1b[A")  # “None” is marked
-    cli.terminal.wait_drawn("Sublime Text")
+    cli.terminal.wait_text("❯   Sublime Text")
     cli.terminal.press("\r")
-    cli.terminal.wait_drawn("auto-connect")
+    cli.terminal.wait_drawn("enable auto-connect to IDE?")
     cli.terminal.press("\r")  # not from now on
     place.select(1)
     cli.terminal.wait_text(PICKED, STEP)
