@@ -117,7 +117,7 @@ def deciding(base: Path, project: Path) -> dict[str, float]:
                 write(path)
             await until(lambda: len(work.rows) == CHANGED)
             began, used = time.perf_counter(), sum(os.times()[:4])
-            work.decisions.undo_files(WINDOW, work.rows_of(WINDOW))
+            work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
             await until(lambda: any(path.read_bytes() == before[path] for path in paths[:: CHANGED // 10]))
             first = time.perf_counter() - began
             await until(lambda: not work.rows)
@@ -134,7 +134,7 @@ def deciding(base: Path, project: Path) -> dict[str, float]:
                 name = path.relative_to(project).as_posix()
                 work.rounds.scan(WINDOW)
                 await until(lambda: name in work.rows)  # noqa: B023 - in the same turn
-                work.decisions.keep_files(WINDOW, [work.rows[name]])
+                work.decisions.decide_files(WINDOW, [work.rows[name]], "keep")
                 kept.append(await until(lambda: name not in work.rows))  # noqa: B023
             is_over.set()
             writer.join()
