@@ -117,6 +117,20 @@ class TestReview(ReviewCase):
         self.assertNotEqual(self.tab, saved)
         yield self.has("▾ app.py", "▾ b.py")
 
+    def test_a_clone_of_one_that_is_saved_as_a_file_is_the_persons_too(self) -> Steps:
+        yield from self.two_files()
+        yield from self.review()
+        saved = self.tab
+        self.window.run_command("clone_file")
+        clone = self.window.active_view()
+        assert clone
+        loaded("sublime_text.package").adapter().events.activated(clone)
+        saved.retarget(str(self.folder / "review.txt"))
+        saved.run_command("save")
+        for view in (saved, clone):
+            yield lambda view=view: not view.settings().has("__vi_external_disable")
+            self.assertIsNot(view.settings().get("word_wrap"), False)
+
     def test_three_changes_are_decided_by_three_keys(self) -> Steps:
         yield from self.two_files()
         yield from self.review()

@@ -296,11 +296,12 @@ class ReviewTab:
         self._is_released = True
 
     def release(self) -> None:
-        """The person has saved it as a file, in which nothing looks like a Review."""
+        """The person has saved it as a file, in which nothing looks like a Review, in no tab of it."""
         self._marks.erase()
-        for name in _SETTINGS:
-            self.view.settings().erase(name)
-        vim.leave_on(self.view)
+        for view in (self.view, *self.view.clones()):
+            for name in _SETTINGS:
+                view.settings().erase(name)
+            vim.leave_on(view)
 
     def go_on_in(self, view: sublime.View) -> None:
         """The person has gone to a clone: it is the one with the marks now, and its carets count.
