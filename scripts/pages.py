@@ -21,13 +21,13 @@ PALETTE = "Qwen: "
 ROOMS = {
     "terminal": "CLIs in a terminal",
     "review": "Review",
-    "provenance": "Review",
+    "why": "Review",
     "comments": "Comments",
     "problems": "Problems and actions",
     "actions": "Problems and actions",
     "window_tools": "Problems and actions",
     "chat": "Chat",
-    "registry": "Chat",
+    "install_agent": "Chat",
 }
 """The folders and files of companion/sublime_text whose commands have a table of their own: its title, in order."""
 OTHERS = "Status and help"

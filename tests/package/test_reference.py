@@ -6,7 +6,7 @@ from pathlib import Path
 
 from companion.settings import TABLE
 from headless import jsonc
-from scripts.pages import PALETTE, TARGET, command_name, page
+from scripts.pages import PALETTE, ROOMS, TARGET, command_name, page
 
 
 def test_it_is_what_the_files_give(root: Path) -> None:
@@ -20,6 +20,11 @@ def test_every_command_of_the_palette_has_a_row_that_says_what_it_does(root: Pat
     captions = [each["caption"].removeprefix(PALETTE) for each in palette if each["caption"].startswith(PALETTE)]
     assert len(captions) > 20
     assert [caption for caption in captions if not told.get(caption)] == []
+
+
+def test_what_has_a_table_of_its_own_is_there(root: Path) -> None:
+    folder = root / "companion/sublime_text"
+    assert [room for room in ROOMS if not ((folder / room).is_dir() or (folder / f"{room}.py").is_file())] == []
 
 
 def test_every_setting_has_a_row(root: Path) -> None:
