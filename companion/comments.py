@@ -26,6 +26,8 @@ from .platforms.files import make_private_folder, rename, write_private
 from .platforms.paths import path_key
 from .visible import visible, visible_name
 
+logger = logging.getLogger(__name__)
+
 Side = Literal["file", "proposal", "original", "removed"]
 """The file itself, what an agent proposes for it, what its proposal takes away, or what was taken away from the file.
 
@@ -419,8 +421,6 @@ def _one(comment: Comment, mention: Mention, most: int) -> str:
     block = f"{ticks}\n{text}\n{ticks}\n" if text.strip() else ""
     return f"{where}\n{block}{words(comment)}"
 
-
-logger = logging.getLogger(__name__)
 
 MAX_SIZE = 32 * 1024 * 1024
 """Bytes of a file of comments; a larger one is put aside."""

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from ..problems import Diagnostic, ShownProblems
     from .adapter import Adapter
     from .chat.chats import ChatViews
-    from .chat.view import ChatView
 
 
 MAX_UNSAVED = 2_000

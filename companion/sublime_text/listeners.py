@@ -17,6 +17,9 @@ from .own_views import SIDES, VIEWS, Kind
 from .panels import say
 from .windows import OWN_SAVES, encodings_of, is_chat, is_code, to_serve
 
+if TYPE_CHECKING:
+    from .adapter import Adapter
+
 WAITING_CONTEXT = "qwen_companion.diff_waits"
 CHANGE_CONTEXT = "qwen_companion.change"
 """The view is one of a proposal, or a caret is in a change that is written already and waits for a review."""
@@ -246,9 +249,6 @@ def _instead(view: sublime.View, command_name: str, args: Args) -> tuple[str, Ar
         say(window, _NOT_SAVED)
     return None if command_name == "save_all" else ("noop", {})
 
-
-if TYPE_CHECKING:
-    from .adapter import Adapter
 
 FOCUSED = "focused"
 """Remembered of a window: from the paths of its files to when they last had the focus, in Unix milliseconds."""

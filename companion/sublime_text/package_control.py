@@ -20,6 +20,9 @@ from . import package
 from .bridge import posted
 from .panels import PanelItem, choose, say
 
+if TYPE_CHECKING:
+    from .adapter import Adapter
+
 PREFERENCES = "Preferences.sublime-settings"
 _DISABLED = "ignored_packages"
 
@@ -98,9 +101,6 @@ def is_satisfying() -> bool:
 
 
 # Our libraries: messages about them, and requests to Package Control to install them.
-
-if TYPE_CHECKING:
-    from .adapter import Adapter
 
 QUESTION = (
     "QwenCompanion needs libraries that are not installed. Add its repository to Package Control and install them?"
