@@ -24,7 +24,6 @@ from .view import ChatView, agent_of, chat_id_of, folder_of, used_at, waiting_of
 if TYPE_CHECKING:
     from ...agents import AgentCommand
     from ...chats.chats import Chats
-    from ...chats.prompt import Draft
     from ...chats.transcript.render import Render
     from ...editor import ChatId
     from ..adapter import Adapter

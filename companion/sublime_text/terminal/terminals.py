@@ -32,7 +32,6 @@ from ..windows import SINGLE, SPLIT, is_terminal
 if TYPE_CHECKING:
     from ...clis.shell import Command
     from ..adapter import Adapter
-    from ..panels import PanelItem
 
 TERMINAL_SETTING = "qwen_companion.terminal"
 """Set on the view of a terminal that we opened: see `Terminal`."""
