@@ -29,6 +29,22 @@ def test_every_file_on_the_way_is_there(root: Path):
     assert [name for name in sorted(named) if not (root / "companion" / name).is_file()] == []
 
 
+def test_each_module_that_a_page_about_a_protocol_names_is_there(root: Path):
+    """By its path in the repository, or in a room or the tests."""
+
+    def is_there(name: str) -> bool:
+        folder = root / ("tests" if name.startswith("test_") else "companion")
+        return (root / name).is_file() or any(folder.rglob(name))
+
+    wrong = [
+        (page.name, name)
+        for page in sorted((root / "docs/protocols").glob("*.md"))
+        for name in re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8"))
+        if not is_there(name)
+    ]
+    assert wrong == []
+
+
 def test_each_room_names_modules_that_are_there(root: Path):
     """Its own, or other rooms and modules of the package; what is no module has other signs in its backticks."""
     companion = root / "companion"
