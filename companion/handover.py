@@ -350,7 +350,7 @@ def _expire(holder: Holder, chores: Chores) -> None:
 def _answer_one(key: selectors.SelectorKey, holder: Holder, selector: selectors.BaseSelector) -> None:
     """Accept a connection, or read on from one, and answer the request that has come."""
     found: Any = key.fileobj
-    with contextlib.suppress(OSError, ValueError):  # as of a `select` that has too many
+    try:
         if key.data is None:
             if (accepted := holder.accept(found)) is None:
                 return
@@ -359,10 +359,11 @@ def _answer_one(key: selectors.SelectorKey, holder: Holder, selector: selectors.
                 selector.unregister(oldest)
                 oldest.close()
             selector.register(connection, selectors.EVENT_READ, "a client")
-            return
-        if (head := holder.read(found)) is not None:
+        elif (head := holder.read(found)) is not None:
             selector.unregister(found)
             _answer(found, holder, head)
+    except (OSError, ValueError):  # as of a `select` that has too many, or where no file descriptor is free
+        holder.done.wait(_LOOK)
 
 
 def _answer(connection: socket.socket, holder: Holder, head: bytes) -> None:

@@ -540,6 +540,26 @@ def test_clients_that_say_nothing_make_room_for_others_while_the_package_is_not_
             connection.close()
 
 
+def test_a_machine_without_file_descriptors_is_not_kept_busy_while_the_package_is_not_loaded(
+    unloaded: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client stays in the kernel's queue, so that its socket is ready all the time."""
+    tries: list[object] = []
+
+    def accept(listener: socket.socket) -> Any:
+        tries.append(listener)
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as full:
+        full.setattr(socket.socket, "accept", accept)
+        waiting = socket.create_connection(("127.0.0.1", unloaded.port), LIMIT)
+        time.sleep(5 * handover._LOOK)
+    with waiting:
+        assert 1 <= len(tries) <= 6
+        waiting.sendall(b"GET /mcp HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert waiting.recv(12) == b"HTTP/1.1 503"
+
+
 def test_a_client_that_comes_as_the_next_instance_takes_over_is_left_to_that(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handover, "_REQUEST_LIMIT", 0.1)
     listener = listen()

@@ -28,6 +28,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from ...handover import OpenConnection
+from ...platforms.local_sockets import SCARCE
 from ..endpoint import listens, place_of
 
 logger = logging.getLogger(__name__)
@@ -372,7 +373,6 @@ class HttpServer:
 
 PAUSE = 1.0
 """Seconds until the next try when the system has no file descriptor or no memory for a connection."""
-LACKING = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 PASSING = {
     errno.EAGAIN,
     errno.EWOULDBLOCK,
@@ -454,7 +454,7 @@ class Acceptor:
         try:
             connection, _ = self._listener.accept()
         except OSError as error:
-            if error.errno in LACKING:
+            if error.errno in SCARCE:
                 logger.error("socket.accept() out of system resource")  # noqa: TRY400 - the stack says nothing
                 self._is_stopping.wait(PAUSE)
             elif error.errno not in PASSING and getattr(error, "winerror", None) not in GONE:
