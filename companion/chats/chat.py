@@ -543,7 +543,7 @@ class Chat:
         for turn in self._turn_watch.seen(snapshot, self.agent, self.outbox.sent_at):
             calls = tuple(calls_of(turn, self.connection.path_there))
             about = self.status.model, self.connection.session, turn.key, self.connector.folder, self._agent_name
-            self.place.turn_over(ReportedTurn(self.agent, turn.asked, calls, *about))
+            self.place.reasons.turn_over(self.place.id, ReportedTurn(self.agent, turn.asked, calls, *about))
 
     def end_turn(self) -> None:
         """Nobody looks at the conversation any more: its turn is over with what was done in it so far."""

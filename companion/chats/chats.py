@@ -14,7 +14,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Container, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -31,7 +30,6 @@ from ..exclusion import Sharing
 from ..json_text import as_list, as_object
 from ..platforms import programs
 from ..platforms.files import Content, FileRefusedError, HangingError, IrregularError, entry, real_folder
-from ..provenance.calls import ReportedTurn
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
 from .chat import CHANGED, CLOSED, QUICK_STOP_LIMIT, Chat, check_idle
@@ -262,8 +260,6 @@ FOLDER_LIMIT = 5.0
 """Seconds to look at a folder of the window that an agent is to get."""
 REACH_LIMIT = 10.0
 """Seconds that a question to the daemon waits for the connection."""
-MOST_LOGGED = 200
-"""Turns of a window of which it is remembered which of their calls are in the log."""
 CUT_OFF = "This still waited when the editor was closed."
 
 
@@ -302,8 +298,6 @@ class ChatWindow:
         self.turns = chats.turns
         self.reasons = chats.reasons
         self._chats = chats
-        self._logged: dict[tuple[str, str], frozenset[str]] = {}
-        """The calls that were given to the log, by the session and the key of their turn."""
         self.daemons = Daemons(self)
 
     @property
@@ -356,15 +350,6 @@ class ChatWindow:
     def dismiss(self, token: str) -> None:
         """The agent has ended: its token is worth nothing any more."""
         self._chats.windows.dismiss_agent(self.id, token)
-
-    def turn_over(self, turn: ReportedTurn) -> None:
-        """A turn is over, or nobody looks at it any more. It may be seen again, by another chat, too."""
-        key = turn.session, turn.turn
-        logged = self._logged.pop(key, frozenset())
-        self._logged[key] = logged | {call.id for call in turn.calls}
-        for old in list(self._logged)[:-MOST_LOGGED]:
-            del self._logged[old]
-        self.reasons.turn_over(self.id, replace(turn, logged=logged))
 
     def questions_changed(self) -> None:
         """Other questions wait."""

@@ -78,7 +78,7 @@ class TurnReasons(Protocol):
     """Who keeps why something was written."""
 
     def turn_over(self, window: WindowId, turn: ReportedTurn) -> None:
-        """A turn has ended, in which this was said and done."""
+        """A turn has ended, or nobody looks at it any more. It may be told again, by another chat or after a reload."""
         ...
 
 

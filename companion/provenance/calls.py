@@ -65,8 +65,6 @@ class ReportedTurn:
     command: str = ""
     """The name of the chat's agent in the settings; empty for the daemon."""
     is_chat: bool = True
-    logged: frozenset[str] = frozenset()
-    """The ids of the calls that are in the log already."""
 
 
 def calls_of(turn: Turn, full: Callable[[str], str]) -> Iterator[WritingCall]:

@@ -129,7 +129,7 @@ class TranscriptTurn:
     state: Literal["new", "running", "ended", "old"] = "new"
     """Whether the changes know of it. An old one was there before anybody looked: nothing is known of its writes."""
     logged: set[str] = field(default_factory=set[str])
-    """The calls that are in the log."""
+    """The calls that were given to the log."""
     after: int = 0
     """In nanoseconds of Unix time: it was sent later, as files were written for the prompt before it until then."""
 
@@ -725,7 +725,6 @@ class CliTranscript:
             f"{self.kind}:{self.talk.session}:{turn.key}",
             self.path,
             is_chat=False,
-            logged=frozenset(turn.logged),
         )
 
 

@@ -133,7 +133,7 @@ class Provenance:
 
     def turn_over(self, window: WindowId, turn: ReportedTurn) -> None:
         """A turn is over."""
-        if any(call.id not in turn.logged for call in turn.calls):
+        if turn.calls:
             self._log([window], turn)
 
     def _log(self, windows: Sequence[WindowId], turn: ReportedTurn) -> None:
@@ -314,10 +314,12 @@ def log_turn(
 ) -> list[LoggedTurn]:
     """Write a turn into the log of each folder in which it has written. Returns what was written. It blocks.
 
-    `sharings` are of the windows that know of the turn: a file is in the log of the first one that may name it.
+    `sharings` are of the windows that know of the turn: a file is in the log of the first one that may name it. A turn
+    may be told several times, as after a reload, and more of it each time: a call that is in the log is not written
+    again, over what the person has done with its lines since.
     """
     logged: dict[str, dict[int, list[LoggedCall]]] = {}
-    for root, number, call in _written(sharings, turn, texts):
+    for root, number, call in _written(log, sharings, turn, texts):
         logged.setdefault(root, {}).setdefault(number, []).append(call)
     written: list[LoggedTurn] = []
     for root, calls in logged.items():
@@ -339,7 +341,7 @@ def log_turn(
 
 
 def _written(
-    sharings: Sequence[Sharing], turn: ReportedTurn, texts: Texts | None
+    log: ProvenanceLog, sharings: Sequence[Sharing], turn: ReportedTurn, texts: Texts | None
 ) -> Iterator[tuple[str, int, LoggedCall]]:
     """What each call has written: the folder, the call's number, and what is logged of it."""
     known = {os.path.normcase(path): (before, after) for path, before, after in texts or ()}
@@ -355,9 +357,11 @@ def _written(
         else:
             continue  # nobody has seen that it was written
         name = os.path.relpath(path, root).replace(os.sep, "/")
+        same = (each for _, each in log.turns(path) if (each.session, each.turn) == (turn.session, turn.turn))
+        logged = {call.id for each in same for call in each.calls}
         for number, runs in runs_of(before, after, done).items():
             call = turn.calls[number]
-            if call.id not in turn.logged:
+            if call.id not in logged:
                 yield root, number, LoggedCall(name, runs, call.id, call.name, call.reason, call.asked)
 
 

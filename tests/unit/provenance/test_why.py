@@ -12,8 +12,9 @@ import pytest
 from companion.changes.change_screen import Listing
 from companion.changes.rows import ChangeRow
 from companion.exclusion import Sharing
+from companion.provenance.calls import ReportedTurn, TextReplacement, WritingCall
 from companion.provenance.log import LoggedCall, LoggedTurn, Run
-from companion.provenance.why import review_report
+from companion.provenance.why import log_turn, review_report
 
 from .turns import Desk, numbered
 
@@ -112,6 +113,29 @@ def test_what_the_person_writes_anew_is_theirs_also_where_the_system_compares_pa
     desk.save(numbered(5), "Shop.py")
     desk.save(numbered(5).replace("line number 4", line + "line number 4"), "Shop.py")
     assert desk.said("the_price", "Shop.py") == [("", "")]
+
+
+def test_what_the_person_writes_anew_in_a_turn_that_is_told_twice_is_theirs(desk: Desk) -> None:
+    """A reload ends a turn with what was done in it so far, and the next instance tells all of it."""
+    path = desk.folder / "a.py"
+    line, more = 'print("hello to everybody")\n', 'print("goodbye to everybody")\n'
+    desk.write(line)
+    calls = [WritingCall("c1", "edit", (TextReplacement(str(path), None, line),), "Short.")]
+
+    def told() -> list[LoggedTurn]:
+        turn = ReportedTurn("Agent", "Write it", tuple(calls), session="s", turn="t")
+        return log_turn(desk.log, [desk.sharing], turn, [(str(path), "", desk.text())])
+
+    told()
+    desk.save("")
+    desk.save(line)
+    assert desk.said("hello") == [("", "")]
+    desk.write(line + more)
+    calls.append(WritingCall("c2", "edit", (TextReplacement(str(path), line, line + more),), "Polite."))
+    assert [call.id for turn in told() for call in turn.calls] == ["c2"]
+    assert told() == []
+    assert desk.said("hello") == [("", "")]
+    assert desk.said("goodbye") == [("Write it", "Polite.")]
 
 
 def test_what_is_left_after_an_undo_leads_where_it_did_and_so_does_what_is_taken_back(desk: Desk) -> None:
