@@ -24,7 +24,7 @@ from .listeners import EditorEvents
 from .messenger import EditorQuestions, Messenger
 from .own_views import VIEWS
 from .package_control import Libraries
-from .panels import NOTICES, OpenNotices
+from .panels import OpenNotices
 from .places import Following
 from .problems import EditorProblems
 from .review.diffs import Diffs
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     import asyncio
 
     from ..companion import Companion
-    from ..settings import Problem
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -60,9 +59,9 @@ class Adapter:
         self.bridge = UiBridge()
         self._blocking = Executor()
         self.focus = Focus()
-        self.settings = SettingsFile(self._wrong_setting, self._configure)
+        self.settings = SettingsFile(self)
         self.status_bar = StatusBar(self)
-        self.notices = OpenNotices(NOTICES, self.status_bar.draw)
+        self.notices = OpenNotices(self)
         self.messenger = Messenger(self)
         self.files = EditorFiles(self.bridge)
         self.served = WindowStates(self)
@@ -84,8 +83,6 @@ class Adapter:
         self.comments = CommentPanel(self)
         self.tools = WindowTools(self)
         self.review = ReviewTabs(self)
-        self._problems: set[str] = set()
-        """The wrong settings that the person was told of."""
         self.events = EditorEvents(self)
         self.thread = CompanionThread(self, self.settings.read(), windows_to_serve)
 
@@ -97,7 +94,7 @@ class Adapter:
     def start(self) -> None:
         """Start the companion, and tell it when each file had the focus last."""
         self.settings.start()
-        self._configure()
+        self.configure()
         self.thread.start()
         self.events.start()
         self.chats.adopt_visible()
@@ -108,15 +105,12 @@ class Adapter:
             script = sublime.load_binary_resource(SCRIPT)
             self.on_another_thread(lambda: renew(script), lambda _: None)
 
-    def _configure(self) -> None:
+    def configure(self) -> None:
         """Apply the settings."""
         settings, windows, daemon = self.settings.read(), self.settings.by_window(), self.settings.daemon()
         self.thread.post(lambda companion: companion.configure(settings, windows, daemon), "configure")
         self.status_bar.draw()
         self.problems.is_wanted = self.settings.value("agents_use_editor")
-        problems = set(map(str, self.settings.problems))
-        self.notices.settled(self._problems - problems)
-        self._problems = problems
         self._log.set_debug(debug=self.settings.value("debug"))
         for window in sublime.windows():
             for view in window.views():
@@ -125,9 +119,6 @@ class Adapter:
     def refusal(self, window: sublime.Window, paths: Sequence[str]) -> str | None:
         """A sentence about the first path that no CLI and no chat may be told of; None if all may be named."""
         return refusal(self.settings.sharing(window), paths, window.folders())
-
-    def _wrong_setting(self, problem: Problem, window: WindowId | None) -> None:
-        self.messenger.tell(str(problem), window)
 
     def ask(self, question: Callable[[Companion], T], answer: Callable[[T], object]) -> None:
         """Ask the companion something. The answer comes later, on the UI thread, if the companion runs."""

@@ -6,7 +6,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import sublime
 
@@ -16,6 +16,9 @@ from ..visible import ShownText
 from .buffers import edit, write_all
 from .minihtml import safe
 from .own_views import VIEWS, Kind, OwnView
+
+if TYPE_CHECKING:
+    from .adapter import Adapter
 
 NO_ANSWER = "The companion doesn't answer. “Qwen: Show Log” may say why."
 _LONGEST = 500
@@ -241,18 +244,16 @@ class NoticeLog:
 class OpenNotices:
     """The messages that need an action, until it is done or the person has seen them. Lives on the UI thread."""
 
-    def __init__(self, log: NoticeLog, changed: Callable[[], object]) -> None:
-        """`changed` is called when there are more or fewer of them."""
-        self._log = log
-        self._changed = changed
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
         self._open: list[Notice] = []
 
     def add(self, text: str, window: sublime.Window | None) -> None:
         """Tell the person, and keep it. The same message again replaces the first."""
-        notice = self._log.add(text, window, needs_action=True)
+        notice = NOTICES.add(text, window, needs_action=True)
         same = (notice.text, notice.window)
         self._open = [*(one for one in self._open if (one.text, one.window) != same), notice]
-        self._changed()
+        self._adapter.status_bar.draw()
 
     def within(self, window: sublime.Window) -> list[Notice]:
         """Those of a window, and those of all windows."""
@@ -274,7 +275,7 @@ class OpenNotices:
     def _keep(self, wanted: Callable[[Notice], bool]) -> None:
         before, self._open = self._open, [one for one in self._open if wanted(one)]
         if len(before) != len(self._open):
-            self._changed()
+            self._adapter.status_bar.draw()
 
 
 NOTICES = NoticeLog()

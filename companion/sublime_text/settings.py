@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import sublime
 
@@ -13,23 +13,24 @@ from ..exclusion import Sharing
 from ..settings import FILE, PROJECT_KEY, STRICTEST, DaemonSettings, Problem, Settings, Values, held, overridden, read
 from .chat.opening import AGENTS_FILE
 
+if TYPE_CHECKING:
+    from .adapter import Adapter
+
 _KEY = "qwen_companion"
 _INSTALLED = "installed"
 """In the file of the agents: those that were installed, by the registry's id."""
 
 
 class SettingsFile:
-    """The settings of the package. Lives on the UI thread.
+    """The settings of the package, which the adapter applies when a value may have changed. Lives on the UI thread.
 
-    `report` is called once for each wrong value, and again if it is corrected and becomes wrong again; `changed` is
-    called whenever a value may have changed.
+    The person is told once of each wrong value, and again if it is corrected and becomes wrong again.
     """
 
-    def __init__(self, report: Callable[[Problem, WindowId | None], object], changed: Callable[[], object]) -> None:
+    def __init__(self, adapter: Adapter) -> None:
+        self._adapter = adapter
         self._file = sublime.load_settings(FILE)
-        self._report = report
         self._reported: set[tuple[Problem, WindowId | None]] = set()
-        self._call = changed
         self._agents = sublime.load_settings(AGENTS_FILE)
         self.installed = self._read_installed()
         """The agents that were installed from the registry, by its ids."""
@@ -74,7 +75,7 @@ class SettingsFile:
         is_new = window.id() not in self._windows
         self._of(window)
         if is_new:
-            self._call()
+            self._adapter.configure()
 
     def glance(self, window: sublime.Window, view: sublime.View) -> None:
         """`look`, if the project's settings have changed in a view of the window since the last time.
@@ -141,15 +142,18 @@ class SettingsFile:
         self._values = self._read(self._values)
         self._windows.clear()
         self._tell()
-        self._call()
+        self._adapter.configure()
 
     def _tell(self) -> None:
         wrong = {(problem, None) for problem in self._values.problems}
         wrong |= {(problem, window) for window, (_, values) in self._windows.items() for problem in values.problems}
         for problem, window in sorted(wrong - self._reported, key=str):
-            self._report(problem, window)
+            self._adapter.messenger.tell(str(problem), window)
+        before = self._reported
         # A value that was corrected is reported again if it becomes wrong again.
-        self._reported = wrong | {found for found in self._reported if found[1] not in (None, *self._windows)}
+        self._reported = wrong | {found for found in before if found[1] not in (None, *self._windows)}
+        still = {str(problem) for problem, _ in self._reported}
+        self._adapter.notices.settled({str(problem) for problem, _ in before} - still)
 
     def _of(self, window: sublime.Window) -> Values:
         project = _in_project(window)
@@ -161,7 +165,7 @@ class SettingsFile:
             known = self._windows[number] = project, overridden(self._values, project, name)
             self._tell()
             if not is_new:
-                self._call()
+                self._adapter.configure()
         return known[1]
 
 

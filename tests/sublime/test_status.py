@@ -410,6 +410,17 @@ class TestSettings(CompanionCase):
         self.window.run_command("qwen_companion_copy_report")
         yield {"condition": lambda: said in sublime.get_clipboard(), "timeout": 60_000}
 
+    def test_a_wrong_value_is_shown_until_it_is_corrected(self) -> Steps:
+        notices = loaded("sublime_text.package").adapter().notices
+
+        def shown() -> bool:
+            return any("diff_layout" in one.text for one in notices.within(self.window))
+
+        self.set_setting("diff_layout", "both")
+        yield shown
+        self.set_setting("diff_layout", "inline")
+        yield lambda: not shown()
+
     def test_a_file_with_a_syntax_error_takes_nothing_back_that_was_excluded(self) -> Steps:
         file = Path(sublime.packages_path(), "User", "QwenCompanion.sublime-settings")
         before = file.read_bytes() if file.exists() else None
