@@ -38,6 +38,8 @@ TAIL = 4 * 1024 * 1024
 """Bytes of a transcript's end that are read first."""
 STEP = 16 * 1024 * 1024
 """Bytes that are read of what is new: of more, only the end."""
+MOST_NEW = 20_000
+"""Lines that are looked at of what is new: of more, the last ones. Each takes up to 50 µs, and holds all threads up."""
 DOCUMENT = 20 * 1024 * 1024
 """Bytes of a transcript that is a single document."""
 MOST_PARTS = 200_000
@@ -649,8 +651,8 @@ class CliTranscript:
                 self._document(entry.read(DOCUMENT).data)
                 return
             if self._at is None or size < self._at:
-                self._at = max(0, size - TAIL)
-                is_torn = self.talk.begins_later = self._at > 0
+                self._at, self.talk.begins_later = max(0, size - TAIL), False
+                is_torn = self._at > 0
             else:
                 is_torn = size - self._at > STEP
                 self._at = max(self._at, size - STEP)
@@ -661,11 +663,13 @@ class CliTranscript:
             if begin > self._at:
                 is_torn, self._at = True, begin
         self._size = size
-        if is_torn:
-            self.talk.skips()
-        lines, _, rest = data.rpartition(b"\n")
+        whole, _, rest = data.rpartition(b"\n")
         self._at += len(data) - len(rest)
-        for line in lines.split(b"\n")[1 if is_torn else 0 :]:
+        lines = whole.rsplit(b"\n", MOST_NEW)
+        if is_torn := is_torn or len(lines) > MOST_NEW:
+            self.talk.begins_later = True
+            self.talk.skips()
+        for line in lines[1 if is_torn else 0 :]:
             self._feed(_parsed(line))
 
     def _document(self, data: bytes) -> None:

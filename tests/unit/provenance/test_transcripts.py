@@ -866,6 +866,25 @@ def test_a_hundred_thousand_lines_do_not_stay_in_memory(tmp_path: Path) -> None:
     assert len(transcript.talk.turns) == 2
 
 
+def test_of_a_transcript_of_millions_of_lines_only_the_last_ones_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever writes one may lie: to look at a line takes longer than to write it, and other threads wait for that."""
+    read: list[int] = []
+    feed = CliTranscript._feed
+    monkeypatch.setattr(CliTranscript, "_feed", lambda self, line: (read.append(1), feed(self, line))[1])
+    path = tmp_path / "many.jsonl"
+    transcript = CliTranscript("qwen", str(tmp_path), "many.jsonl")
+    last = json.dumps(ask("the last one")).encode()
+    for _ in range(2):  # from its end, and what is new
+        with path.open("ab") as file:
+            file.write(b"\n" * 1_000_000 + last + b"\n")
+        transcript.read()
+        assert len(read) <= transcripts.MOST_NEW
+        assert (transcript.talk.turns[-1].prompt, transcript.talk.begins_later) == ("the last one", True)
+        read.clear()
+
+
 def test_what_is_said_is_looked_at_once_however_many_calls_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
