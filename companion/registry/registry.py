@@ -17,7 +17,7 @@ import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
@@ -72,24 +72,37 @@ def fetch(url: str, limit: int, seconds: float, to: BinaryIO, progress: Progress
 
     Raises:
         DownloadError: it can't be had, or is too large.
+        OSError: it can't be written.
     """
     host, end = urlsplit(url).hostname or "", time.monotonic() + seconds
     digest, size = hashlib.sha256(), 0
     if not is_address(url):
         raise DownloadError(host, "the address doesn't begin with https://")
+    for piece, whole in _pieces(url, host):
+        size += len(piece)
+        if size > limit:
+            raise DownloadError(host, f"it sends more than {limit // 1024**2} MB")
+        if time.monotonic() > end:
+            raise DownloadError(host, f"it wasn't finished after {seconds:.0f} s")
+        digest.update(piece)
+        to.write(piece)
+        if progress:
+            progress(size, whole)
+    return digest.hexdigest()
+
+
+def _pieces(url: str, host: str) -> Iterator[tuple[bytes, int]]:
+    """What is at an address, each piece with the bytes of all of it, which are 0 if that isn't known.
+
+    Raises DownloadError.
+    """
+    size = 0
     try:
         with _open(url) as answer:
             whole = int(answer.headers.get("Content-Length") or 0)
             while piece := answer.read1(_PIECE):
                 size += len(piece)
-                if size > limit:
-                    raise DownloadError(host, f"it sends more than {limit // 1024**2} MB")
-                if time.monotonic() > end:
-                    raise DownloadError(host, f"it wasn't finished after {seconds:.0f} s")
-                digest.update(piece)
-                to.write(piece)
-                if progress:
-                    progress(size, whole)
+                yield piece, whole
     except urllib.error.HTTPError as error:
         error.close()
         raise DownloadError(host, f"it answers {error.code}") from None
@@ -99,7 +112,6 @@ def fetch(url: str, limit: int, seconds: float, to: BinaryIO, progress: Progress
         raise DownloadError(host, _plain(error)) from None
     if size < whole:
         raise DownloadError(host, "the connection was closed before the end")
-    return digest.hexdigest()
 
 
 def check(sha256: str, found: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import re
@@ -414,6 +416,19 @@ async def test_an_archive_that_can_not_be_had_leaves_nothing(place: Place, troub
     with pytest.raises((DownloadError, ArchiveError)):
         await place.install()
     assert os.listdir(place.home / "data" / "agents" / "mine") == []
+
+
+async def test_a_full_disk_is_no_fault_of_the_server(place: Place, monkeypatch: pytest.MonkeyPatch):
+    class Full(io.BytesIO):
+        def write(self, data: object, /) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    place.serve(from_archive(place.served.put("/agent.tgz", tar({"bin/agent": PROGRAM}))))
+    wanted = await place.plan()
+    monkeypatch.setattr(module, "open", lambda *_: Full(), raising=False)
+    with pytest.raises(InstallError) as caught:
+        await place.registry.install(wanted, WindowId(1))
+    assert str(caught.value) == "Mine can't be installed: No space left on device."
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
