@@ -252,7 +252,7 @@ class Round:
                 Sighting(each.before, in_base.get(each.path), known.lines, known.agents, at, who, agent, scanned.at),
             )
             sides = None if each.path in renamed else sources.get(each.path, each.before), each.after
-            self.written(each.path, *sides, who, at, is_named=bool(agent))
+            self.written(each.path, *sides, who, max(scanned_at, at), is_named=bool(agent))
             if each.after == in_base.get(each.path) and not self.state.of(each.path).origin:
                 self.state.know(each.path, agents=())  # nothing of it waits
         self.part_renamed()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from companion.changes.round import FORMATTING
 from companion.review.disk import Encodings
 from companion.snapshots import store, store_index
 from companion.snapshots.files import WriteRefusedError
@@ -313,6 +314,22 @@ def test_what_is_written_just_after_a_save_is_nobodys_for_sure_and_stays(folder:
     folder.redo()
     writes, _ = folder.undoing.plan(folder.round.waiting(), is_all=True)
     assert folder.apply(writes) == []
+    assert folder.read("a.py").decode() == mine
+
+
+def test_an_older_file_that_is_moved_over_one_long_after_its_save_is_the_agents(folder: Folder):
+    """It has the time at which its text was written, before the save."""
+    mine = LINES.replace("line 7\n", "mine\n")
+    folder.write("old.py", LINES.replace("line 20\n", "agent\n"))
+    os.utime(folder.path / "old.py", (0, 1_000_000_000))
+    folder.scan()
+    folder.edit("a.py", LINES, mine)
+    folder.round.saved_at["a.py"] -= 2 * FORMATTING  # it was saved so long ago
+    folder.scan()
+    (folder.path / "old.py").replace(folder.path / "a.py")
+    folder.scan()
+    assert folder.protected() == []
+    assert folder.undo_all() == []
     assert folder.read("a.py").decode() == mine
 
 
