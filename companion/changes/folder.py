@@ -137,7 +137,7 @@ class Folder:
         self.has_scanned = False
         """Whether a scan of this instance has ended."""
         self.lock = asyncio.Lock()
-        """Held by whoever changes something, from the plan to the scan afterwards."""
+        """Held by whoever changes something, from the plan to the scan afterwards, or opens it, or begins its round."""
         self.by_git: list[tuple[Seen, str]] = []
         """Scans that have found what git has changed, perhaps as the person used it, each with what was said of it."""
         self._editor = editor

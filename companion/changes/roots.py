@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
@@ -38,13 +39,19 @@ NOTED = 10.0
 
 
 async def one_after_the_other(work: Iterable[Coroutine[Any, Any, object]]) -> None:
-    """Do something in each folder, once it is done in the one before or takes long there."""
+    """Do something in each folder, once it is done in the one before or takes long there.
+
+    A folder that was let go meanwhile ends nothing in the others.
+    """
     tasks: list[asyncio.Task[object]] = []
     try:
         for each in work:
             tasks.append(asyncio.ensure_future(each))
             await asyncio.wait(tasks[-1:], timeout=LONG)
-        await asyncio.gather(*tasks)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for task in tasks:
+            if not task.cancelled():
+                task.result()
     finally:
         for task in tasks:
             task.cancel()
@@ -78,8 +85,10 @@ class WindowChanges:
         """Since when each of those may have written, in nanoseconds of Unix time, until a scan has seen all of it."""
         self.left: dict[str, int] = {}
         """The same of those who have gone while rounds begin here, for the folders that nobody has scanned yet."""
+        self.given: Sequence[str] = ()
+        """Its folders, as far as it is known which of them may be reviewed."""
         self.own: tuple[str, ...] = ()
-        """The real paths of its folders that may be reviewed."""
+        """The real paths of those that may be."""
         self.refused: tuple[str, ...] = ()
         """Why some of its folders are not reviewed, a sentence for each."""
         self.folders: dict[str, Folder] = {}
@@ -90,6 +99,7 @@ class WindowChanges:
         self.listing = Listing()
         self.watching: asyncio.Task[object] | None = None
         self.beginning = asyncio.Lock()
+        """Held while its folders are opened, or rounds begin there."""
         self.taking_back = asyncio.Lock()
         self.changed_at = 0.0
         self.turn_files: set[str] = set()
@@ -145,8 +155,6 @@ class Roots:
         self.folders: dict[str, Folder] = {}
         self.arranging = asyncio.Lock()
         """Held while roots come and go, and what waits goes from one to another."""
-        self.starting = asyncio.Lock()
-        """Held while folders are opened and rounds begin there: roots come and go one at a time."""
         self._background = background
         self._is_closed = False
         self.takes: Callable[[Folder, Seen], object]
@@ -276,9 +284,12 @@ class Roots:
         """The folder with a baseline that a file is in, by its real path: the one at this root if that has it."""
         if given := self.folder(root):
             return given
-        found = [folder for root, folder in self.folders.items() if is_inside(path, root)]
-        folder = max(found, key=lambda folder: len(folder.root), default=None)
+        folder = self._innermost(path)
         return folder if folder and folder.has_round else None
+
+    def _innermost(self, path: str) -> Folder | None:
+        found = [folder for root, folder in self.folders.items() if is_inside(path, root)]
+        return max(found, key=lambda folder: len(folder.root), default=None)
 
     @asynccontextmanager
     async def holding(self, find: Callable[[], Folder | None]) -> AsyncGenerator[Folder | None]:
@@ -361,9 +372,14 @@ class Roots:
     async def _note_event(self, path: str, event: _FileEvent) -> bool:
         """Note what was told of a file. Returns False if it can't be noted yet."""
         event.real = real = await asyncio.to_thread(event.find, path)
-        if not await self._is_started(real):
-            return False
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(NOTED):
+                for known in self._beginning(real):
+                    await known.beginning.acquire()
+                    known.beginning.release()
         async with self.holding(lambda: self.place_of(real)) as folder:
+            if self._beginning(real):
+                return False
             if folder is None or (event.told and event.told.is_noted):
                 return True
             try:
@@ -403,17 +419,16 @@ class Roots:
                     kept = asyncio.to_thread(folder.keep_told, words, self._excluding())
                     keeping[folder.root] = self.background(kept)
 
-    async def _is_started(self, path: str) -> bool:
-        """Wait, not for long, if a folder that may have a file is being opened, or its first round begins."""
-        known, folder = self.windows.values(), self.place_of(path)
-        may_come = any(not each.own or each.sees(path) for each in known)  # of some it isn't known yet what they have
-        if not self.starting.locked() or not may_come or (folder and folder.has_scanned):
-            return True
-        try:
-            async with asyncio.timeout(NOTED), self.starting:
-                return True
-        except TimeoutError:
-            return False
+    def _beginning(self, path: str) -> list[WindowChanges]:
+        """The windows for which a folder that may have a file is being opened, or its first round begins."""
+        folder = self._innermost(path)
+        if folder and folder.has_scanned:
+            return []
+        return [
+            known
+            for window, known in self.windows.items()
+            if known.beginning.locked() and (known.sees(path) or known.given != self.work.folders_of(window))
+        ]
 
     async def events_noted(self) -> None:
         """Wait until what the editor has told so far is noted: a decision comes after what was saved before it."""

@@ -73,14 +73,10 @@ class Rounds:
 
     def opened(self, window: WindowId) -> None:
         """A window has come, or its folders have changed: what waits there is taken up, whoever is at work."""
-        self.roots.entered(window)
-        self.roots.background(self._open(window))
-
-    async def _open(self, window: WindowId) -> None:
-        if self.roots.window(window).at_work:
-            await self._go_on(window)
+        if self.roots.entered(window).at_work:
+            self._go_on(window)
         else:
-            await self._starts.open(window)
+            self.roots.background(self._starts.open(window))
 
     def clis(self, window: WindowId, names: tuple[str, ...]) -> None:
         """The CLIs that are connected to a window."""
@@ -93,7 +89,7 @@ class Rounds:
             known.came.setdefault(name, time.time_ns())
         if new:
             self.roots.publish(window)  # nobody knows yet what waits
-            self.roots.background(self._go_on(window))
+            self._go_on(window)
         if gone:
             self.roots.background(self._leave(window))
 
@@ -126,7 +122,7 @@ class Rounds:
     def connected(self, window: WindowId) -> None:
         """The agent of a chat is connected: it may write at once after a prompt, and the round begins before that."""
         self.roots.entered(window)
-        self.roots.background(self._go_on(window))
+        self._go_on(window)
 
     def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
         """The agent of a chat has begun a turn, whose key is `turn`.
@@ -293,10 +289,10 @@ class Rounds:
         if await self._starts.begin(window, anew=anew):
             self._watch(window)
 
-    async def _go_on(self, window: WindowId) -> None:
+    def _go_on(self, window: WindowId) -> None:
         """Go on with the rounds that there are, and begin the others."""
-        await self._arrived(window)
-        await self._begin(window)
+        self.roots.background(self._arrived(window))
+        self.roots.background(self._begin(window))
 
     def forget(self, window: WindowId) -> None:
         """Remove all snapshots. Rounds that are open begin anew."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import asynccontextmanager
 
 from ..editor import WindowId
 from ..platforms.files import reason_of
@@ -38,18 +39,13 @@ class RoundStarts:
 
     async def begin(self, window: WindowId, *, anew: bool = False) -> bool:
         """Have a round in each folder, with `anew` another one. Returns whether snapshots are wanted."""
-        found = self._roots.windows.get(window)
-        if found is None:
-            return False
-        async with found.beginning, self._roots.starting:
-            known = await self._arrange(window)
+        async with self._arranged(window) as known:
             if known is None:
                 return False
-            try:
-                roots = [root for root in self._roots.outermost() if root in known.folders]
+            done: set[str] = set()
+            while roots := self._roots_of(known, done):  # another window may change them meanwhile
+                done.update(roots)
                 await one_after_the_other(self._begin_root(window, root, anew=anew) for root in roots)
-            finally:  # what begins later is none of theirs
-                known.left.clear()
             if anew:
                 known.done.clear()
         for folder in list(known.folders.values()):
@@ -60,11 +56,38 @@ class RoundStarts:
 
     async def open(self, window: WindowId) -> None:
         """Take up what waits in the folders of a window, without beginning a round where there is none."""
-        async with self._roots.starting:
-            if known := await self._arrange(window):
-                roots = [root for root in self._roots.outermost() if root in known.folders]
-                await one_after_the_other(self._open_root(window, root) for root in roots)
+        async with self._arranged(window) as known:
+            if known:
+                await one_after_the_other(self._open_root(window, root) for root in self._roots_of(known))
                 self._go_on(known)
+
+    @asynccontextmanager
+    async def _arranged(self, window: WindowId) -> AsyncGenerator[WindowChanges | None]:
+        """Have a window whose folders are to be opened, or begun in; None if nothing is reviewed there."""
+        if (found := self._roots.windows.get(window)) is None:
+            yield None
+            return
+        async with found.beginning:
+            try:
+                yield await self._arrange(window)
+            finally:  # what begins later is none of theirs
+                found.left.clear()
+
+    def _roots_of(self, known: WindowChanges, leaves_out: Collection[str] = ()) -> list[str]:
+        """The roots of a window that are in no other one."""
+        return [root for root in self._roots.outermost() if root in known.folders and root not in leaves_out]
+
+    @asynccontextmanager
+    async def _held(self, root: str, outer: Folder | None) -> AsyncGenerator[Folder | None]:
+        """Have a root, or a repository in an `outer` one, with its lock; None if it is no root any longer."""
+        while self._roots.folders.get(outer.root) is outer if outer else root in self._roots.outermost():
+            folder = self._roots.join(root)
+            folder.is_nested = folder.is_nested or outer is not None
+            async with folder.lock:
+                if self._roots.folders.get(root) is folder:
+                    yield folder
+                    return
+        yield None
 
     def _go_on(self, known: WindowChanges) -> None:
         """What was to be undone when a turn ends is undone if that has ended with the editor, or in a reload."""
@@ -75,35 +98,42 @@ class RoundStarts:
         await asyncio.sleep(RESUMED)
         self._roots.turn_over()
 
-    async def _open_root(self, window: WindowId, root: str) -> None:
-        folder = self._roots.join(root)
-        if not folder.has_round:
-            if not await asyncio.to_thread(places.has_round, root, self._roots.stores):
-                self._roots.release(folder)
+    async def _open_root(self, window: WindowId, root: str, outer: Folder | None = None) -> None:
+        async with self._held(root, outer) as folder:
+            has_round = folder is not None and folder.has_round
+            if folder is None or not (has_round or await self._take_up(window, folder)):
                 return
-            try:
-                await self._open(window, folder)
-                waits = folder.has_round and await folder.call(folder.resume)
-            except OSError as error:
-                logger.warning("What waits in %s can't be taken up: %s", root, error)
-                await self._failed(window, folder, error)
+            nested = self._nested(folder)
+            self._roots.works_again(folder)
+        for path in nested:
+            await self._open_root(window, path, folder)
+        async with self._held(root, outer) as folder:
+            at_work = folder and any(self._roots.window(each).at_work for each in folder.windows)
+            if folder is None or has_round or folder.waits or at_work:
                 return
-            await self._open_nested(window, folder)
-            if not waits:
-                async with folder.lock:
-                    at_work = any(self._roots.window(each).at_work for each in folder.windows)
-                    if not folder.waits and not at_work:  # only what waits is taken up
-                        self._roots.release(folder)
-                return
-        else:
-            await self._open_nested(window, folder)
-        self._roots.works_again(folder)
+            self._roots.release(folder)  # only what waits is taken up
 
-    async def _open_nested(self, window: WindowId, folder: Folder) -> None:
-        for nested in folder.round.state.nested if folder.has_round else ():
-            path = absolute(nested, folder.root)
+    async def _take_up(self, window: WindowId, folder: Folder) -> bool:
+        """Open what the store of a folder has. Returns False if that is nothing, or can't be opened."""
+        if not await asyncio.to_thread(places.has_round, folder.root, self._roots.stores):
+            self._roots.release(folder)
+            return False
+        try:
+            await self._open(window, folder)
+            if folder.has_round:
+                await folder.call(folder.resume)
+        except OSError as error:
+            logger.warning("What waits in %s can't be taken up: %s", folder.root, error)
+            await self._failed(window, folder, error)
+            return False
+        return True
+
+    def _nested(self, folder: Folder) -> list[str]:
+        """The repositories in a root, which are joined: what is told of their files waits until they are opened."""
+        found = [absolute(path, folder.root) for path in folder.round.state.nested] if folder.has_round else []
+        for path in found:
             self._roots.join(path).is_nested = True
-            await self._open_root(window, path)
+        return found
 
     async def _failed(self, window: WindowId, folder: Folder, error: OSError) -> None:
         await folder.call(folder.failed, error)
@@ -114,16 +144,16 @@ class RoundStarts:
 
         Returns what is known of the window; None if nothing is reviewed there.
         """
-        known = self._roots.windows.get(window)
+        known, given = self._roots.windows.get(window), self._roots.work.folders_of(window)
         is_off = self._roots.work.settings_of(window).review == "off"
-        folders = [] if is_off else await asyncio.to_thread(_real, self._roots.work.folders_of(window))
+        folders = [] if is_off else await asyncio.to_thread(_real, given)
         if known is None or window not in self._roots.windows:
             return None
         refused = {path: why for path in folders if (why := await asyncio.to_thread(places.refusal, path))}
         known.refused = tuple(refused.values())
         for why in refused.values():
             self._roots.say_once(why, window)
-        known.own = tuple(path for path in folders if path not in refused)
+        known.given, known.own = list(given), tuple(path for path in folders if path not in refused)
         async with self._roots.arranging:
             await self._change_roots(self._roots.outermost())
         return None if is_off else known
@@ -148,8 +178,7 @@ class RoundStarts:
                 self._roots.publish(window)
         for root in roots:
             folder = self._roots.join(root)
-            for nested in folder.round.state.nested if folder.has_round else ():
-                self._roots.join(absolute(nested, root)).is_nested = True
+            self._nested(folder)
             if root not in before:
                 await self._find_left(folder)
 
@@ -176,8 +205,8 @@ class RoundStarts:
             moved = await source.call(source.handed_over, target.root)
             if moved is None:
                 return
-            await self._open(window, target)
             async with target.lock:
+                await self._open(window, target)
                 during = await target.call(target.take_over, moved)
             self._say_unlisted(window, target, during)
             if is_in(source.root, [target.root]):
@@ -188,17 +217,16 @@ class RoundStarts:
             said = STAYS.format(source=source.root, target=target.root, why=why)
             self._roots.say_once(said, window)
 
-    async def _begin_root(self, window: WindowId, root: str, *, anew: bool) -> None:
-        if window not in self._roots.windows:  # it was closed meanwhile
-            return
-        folder = self._roots.join(root)
-        goes_on = folder.has_round and folder.waits and not anew
-        if not goes_on and not await self._begin_one(window, folder, anew=anew):
-            return
-        for nested in folder.round.state.nested:
-            path = absolute(nested, root)
-            self._roots.join(path).is_nested = True
-            await self._begin_root(window, path, anew=anew)
+    async def _begin_root(self, window: WindowId, root: str, outer: Folder | None = None, *, anew: bool) -> None:
+        async with self._held(root, outer) as folder:
+            if folder is None or window not in self._roots.windows:  # it was closed meanwhile
+                return
+            goes_on = folder.has_round and folder.waits and not anew
+            if not goes_on and not await self._begin_one(window, folder, anew=anew):
+                return
+            nested = self._nested(folder)
+        for path in nested:
+            await self._begin_root(window, path, folder, anew=anew)
 
     async def _begin_one(self, window: WindowId, folder: Folder, *, anew: bool) -> bool:
         """Begin the round of a root, or go on with it. Returns whether there is one."""
@@ -209,7 +237,11 @@ class RoundStarts:
             return False
         try:
             await self._open(window, folder)
-            during = await self._first_scan(folder, anew=anew)
+            during: list[str] = []
+            if folder.has_round and not anew:
+                await folder.call(folder.resume)
+            else:
+                during = await folder.call(folder.begin, may_be_large=self._large.get(root, False))
         except TooLargeError as error:
             self._large[root] = False
             folder.trouble = LARGE.format(name=name, size=error)
@@ -232,20 +264,11 @@ class RoundStarts:
             self._roots.editor.messenger.say(why, window)
 
     async def _open(self, window: WindowId, folder: Folder) -> None:
-        """Take the folder's store, and finish what was interrupted there."""
-        async with folder.lock:
-            said = await folder.call(folder.open)
-            interrupted = await folder.go_on()
+        """Take the folder's store, and finish what was interrupted there. The lock is held."""
+        said = await folder.call(folder.open)
+        interrupted = await folder.go_on()
         for sentence in filter(None, (said, interrupted)):
             self._roots.editor.messenger.say(sentence, window)
-
-    async def _first_scan(self, folder: Folder, *, anew: bool) -> list[str]:
-        """Returns the files that were written while a baseline was made."""
-        async with folder.lock:
-            if folder.has_round and not anew:
-                await folder.call(folder.resume)
-                return []
-            return await folder.call(folder.begin, may_be_large=self._large.get(folder.root, False))
 
 
 def _real(folders: Sequence[str]) -> list[str]:

@@ -51,7 +51,11 @@ class Windows(Work):
         self.rounds.clis(SECOND, (AGENT,))
         await self.until(lambda: self.rounds.roots.opened(WINDOW) and self.rounds.roots.opened(SECOND))
         await self.until(lambda: all(folder.has_round for folder in self.rounds.roots.folders.values()))
-        await self.until(lambda: not any(known.beginning.locked() for known in self.rounds.roots.windows.values()))
+        await self.until(lambda: not self.is_beginning)
+
+    @property
+    def is_beginning(self) -> bool:
+        return any(known.beginning.locked() for known in self.rounds.roots.windows.values())
 
 
 @pytest.fixture
@@ -311,7 +315,7 @@ async def test_two_spellings_of_one_folder_that_is_gone_are_one_root(windows: Wi
     await windows.until(lambda: windows.rounds.roots.troubles(WINDOW))
     windows.rounds.clis(SECOND, (AGENT,))
     await windows.until(lambda: windows.rounds.roots.troubles(SECOND))
-    await windows.until(lambda: not windows.rounds.roots.starting.locked())
+    await windows.until(lambda: not windows.is_beginning)
     assert windows.roots == {one}
     assert windows.rounds.roots.troubles(WINDOW) == windows.rounds.roots.troubles(SECOND)
 

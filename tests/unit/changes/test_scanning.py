@@ -146,11 +146,11 @@ async def test_what_a_turn_has_written_is_known_however_soon_that_is_asked(
     assert path.read_text() == LINES
 
 
-async def test_a_turn_waits_for_no_snapshot_of_another_window(work: Work):
+async def test_a_turn_waits_for_no_first_snapshot(work: Work):
     """That may take long, and its disk may hang."""
     work.rounds.connected(WINDOW)
     await work.until(lambda: work.rounds.roots.opened(WINDOW) and not work.tasks)
-    async with work.rounds.roots.starting, asyncio.timeout(60):
+    async with work.known.beginning, asyncio.timeout(60):
         work.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", time.time_ns())
         (work.path / "a.py").write_text("agent\n")
         await work.until(lambda: work.rows)
@@ -172,12 +172,12 @@ async def test_a_turn_waits_for_no_snapshot_of_another_window(work: Work):
     assert [os.path.basename(path) for path in files or ()] == ["a.py", "later.py", "new.py"]
 
 
-@pytest.mark.parametrize("held", ["starting", "lock"])
+@pytest.mark.parametrize("held", ["beginning", "lock"])
 async def test_a_cli_has_written_what_was_written_since_it_came_however_late_that_is_seen(work: Work, held: str):
     """The snapshot of another window takes long, or the person is asked something."""
     work.rounds.connected(WINDOW)
     await work.until(lambda: work.rounds.roots.opened(WINDOW) and not work.tasks)
-    lock = work.rounds.roots.starting if held == "starting" else work.known.folders[str(work.path)].lock
+    lock = work.known.beginning if held == "beginning" else work.known.folders[str(work.path)].lock
     (work.path / "before.py").write_text("the person's\n")
     async with lock:
         work.rounds.clis(WINDOW, (AGENT,))
@@ -200,7 +200,7 @@ async def test_what_is_written_while_a_round_is_taken_up_again_is_its_agents(wor
     (work.path / "before.py").write_text("the person's\n")
     await asyncio.sleep(0.1)
     async with Work(work.stores, work.folders) as later:
-        async with later.rounds.roots.starting:
+        async with later.rounds.roots.entered(WINDOW).beginning:
             later.rounds.opened(WINDOW)
             later.rounds.turn_began(WINDOW, CHAT, "Agent", "turn-1", "make it better", time.time_ns())
             await asyncio.sleep(0.2)
