@@ -124,10 +124,13 @@ class Events:
         found, self._history = self._history or [], None
         return tuple(found)
 
+    def begin_turn(self, prompt: str) -> None:
+        """What comes now is of the turn of a prompt, and no more of a history."""
+        self.turn, self._past = prompt, None
+
     def publish(self, event: Event) -> None:
         """Add an event where it belongs: to the turn that runs, or to the history that is loaded."""
         if running := self.turn:
-            self._past = None
             if is_prompt(event):
                 return  # an echo: the prompt is there already
             self.put(event, running)
@@ -389,7 +392,8 @@ class Prompts:
         self._run(_RunningTurn(key, asked), partial(self._ask, asked))
 
     def _run(self, turn: _RunningTurn, answer: Callable[[], Awaitable[str]]) -> None:
-        self._turn, self._events.turn = turn, turn.key
+        self._turn = turn
+        self._events.begin_turn(turn.key)
         self._task = asyncio.get_running_loop().create_task(self._follow(turn, answer))
 
     async def _ask(self, blocks: Sequence[Block]) -> str:

@@ -254,6 +254,25 @@ async def test_nothing_more_is_read_while_too_much_waits_to_be_shown():
     await room
 
 
+async def test_what_comes_too_late_for_the_first_turn_after_a_history_is_shown_in_that_turn(talks: Talks):
+    script = """
+def session_load(params):
+    say("before", "user_message_chunk"); say("as before")
+    return {}
+def session_prompt(params):
+    send(id=[each for each in seen if each.get("method") == "session/prompt"][-1]["id"], result={})
+    time.sleep(0.1)
+    say("too late")
+    return "silence"
+"""
+    async with talks(script, session="s") as talk:
+        turn = await talk.done(await talk.ask("now"))
+        await until(lambda: [said(each) for each in talk.conversation.turns][-1] == "too late")
+        assert turn.asked == "now"
+        assert [said(each) for each in talk.conversation.turns] == ["as before", "too late"]
+        assert talk.conversation.status.running is None
+
+
 async def test_what_follows_a_loaded_history_keeps_no_answer_from_being_read_before_anybody_shows_it(talks: Talks):
     script = f"""
 told = threading.Event()
