@@ -12,7 +12,7 @@ import logging
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from ... import json_text
 from ...agents import AgentCommand
@@ -55,6 +55,7 @@ _VALUE = re.compile(rb'\s*:\s*(0|[1-9]\d{0,14}|"[ !#-\[\]-~]{1,200}")\s*[,}]')
 """An id or the name of a method, after its field's name."""
 
 Params = Mapping[str, Any]
+E = TypeVar("E", bound=AnswerError)
 
 
 class _Call(NamedTuple):
@@ -100,6 +101,8 @@ class Peer:
         """The answers that the agent has taken back its requests for."""
         self._taken_back: deque[int] = deque(maxlen=MAX_REQUESTS)
         """The calls whose answer nobody waits for any more."""
+        self._unnamed: tuple[UnnamedError, int] | None = None
+        """An error that names no request, and the last call of which it may be, until it is known which one it is."""
 
     @property
     def is_closed(self) -> bool:
@@ -174,6 +177,7 @@ class Peer:
 
     def _take_back(self, call: _Call) -> None:
         """Tell the agent that nobody waits for an answer any more."""
+        self._unnamed = None  # most likely it was the error of this call
         if not self._is_left and call.method != _HAS_OWN_CANCEL:
             self._taken_back.append(call.number)
             self.notify(CANCEL, {"requestId": call.number})
@@ -242,30 +246,49 @@ class Peer:
             self._on_junk("a message of no known form")
         elif type(number) is int and number in self._waiting:
             self._answered(self._waiting[number].answer, message)
-        elif number is None and (call := self._only_call()) and "error" in message:
-            # The agent could not tell what it was asked. It may find out and go on.
-            self._taken_back.append(call.number)
-            self._answered(call.answer, message)
+        elif number is None and message.get("error") is not None and self._calls_up_to(self._count):
+            self._failed_one(self._error(message, UnnamedError))
         elif type(number) is int and (0 < number <= self._abandoned or number in self._taken_back):
             logger.debug("%s answers what nobody waits for any more", self.agent)
         else:
             self._on_junk("an answer to what was not asked")
 
-    def _only_call(self) -> _Call | None:
-        """The call that waits, if it is the only one."""
-        waiting = [call for call in self._waiting.values() if not call.answer.done()]
-        return waiting[0] if len(waiting) == 1 else None
+    def _calls_up_to(self, number: int) -> list[_Call]:
+        """The calls that wait for their answers, without those after a number."""
+        return [call for call in self._waiting.values() if call.number <= number and not call.answer.done()]
+
+    def _failed_one(self, error: UnnamedError) -> None:
+        """One of the calls has failed, and the agent doesn't say which one."""
+        self._unnamed = error, self._count
+        self._settle_unnamed()
+        if self._unnamed:
+            self._on_junk("an error that doesn't say which request it is for")
+
+    def _settle_unnamed(self) -> None:
+        """Let a call fail with an error that names none, once it can be of no other call."""
+        if self._unnamed is None:
+            return
+        error, last = self._unnamed
+        if len(calls := self._calls_up_to(last)) <= 1:
+            self._unnamed = None
+            for call in calls:
+                # The agent may find out what it was asked, and go on.
+                self._taken_back.append(call.number)
+                call.answer.set_exception(error)
 
     def _answered(self, future: asyncio.Future[Any], message: Mapping[str, Any]) -> None:
         if future.done():
             self._on_junk("an answer to what was not asked")
-        elif (error := message.get("error")) is not None:
-            fields = as_object(error)
-            code = fields.get("code")
-            kind = UnnamedError if message.get("id") is None else AnswerError
-            future.set_exception(kind(self.agent, code if type(code) is int else 0, _words(fields)))
+        elif message.get("error") is not None:
+            future.set_exception(self._error(message, AnswerError))
         else:
             future.set_result(message.get("result"))
+        self._settle_unnamed()
+
+    def _error(self, message: Mapping[str, Any], kind: type[E]) -> E:
+        fields = as_object(message.get("error"))
+        code = fields.get("code")
+        return kind(self.agent, code if type(code) is int else 0, _words(fields))
 
     def _requested(self, number: object, method: str, params: Params) -> None:
         if len(self._answering) >= MAX_REQUESTS:

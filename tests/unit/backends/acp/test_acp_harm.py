@@ -12,6 +12,7 @@ import pytest
 from companion import json_text
 from companion.backends.acp.errors import (
     AgentError,
+    UnnamedError,
     VersionError,
 )
 from companion.backends.acp.peer import Params, Peer
@@ -394,17 +395,47 @@ def session_prompt(params):
         assert notices(talk.conversation.turns[-1]) == []
 
 
-async def test_an_error_that_names_none_of_two_requests_is_for_neither():
+@pytest.mark.parametrize("then", ["the other is answered", "the other is given up", "both wait"])
+async def test_an_error_that_names_none_of_two_requests_is_for_the_one_that_gets_no_answer(then: str):
     got: list[str] = []
     peer = Peer("Agent", lambda _: None, as_answered, lambda *_: None, got.append)
-    asked = [asyncio.create_task(peer.call("initialize", {"protocolVersion": 1}, None)) for _ in range(2)]
+    first, second = (asyncio.create_task(peer.call("initialize", {"protocolVersion": 1}, None)) for _ in range(2))
     await asyncio.sleep(0)
     peer.receive(b'{"id": null, "error": {"code": -32700, "message": "Parse error"}}')
     await asyncio.sleep(0)
-    assert ([each.done() for each in asked], got) == ([False, False], ["an answer to what was not asked"])
-    for each in asked:
+    later = asyncio.create_task(peer.call("session/list", {}, None))
+    await asyncio.sleep(0)
+    if then == "the other is answered":
+        peer.receive(b'{"id": 1, "result": {}}')
+        with pytest.raises(UnnamedError, match="Parse error"):
+            await second
+        peer.receive(b'{"id": 2, "result": {}}')
+    elif then == "the other is given up":
+        first.cancel()
+        await asyncio.sleep(0.01)
+    assert second.done() == (then == "the other is answered")
+    assert not later.done()
+    assert got == ["an error that doesn't say which request it is for"]
+    for each in (first, second, later):
         each.cancel()
-    await asyncio.wait(asked)
+    await asyncio.wait([first, second, later])
+
+
+async def test_a_turn_ends_whose_error_names_no_request_while_something_else_is_asked(talks: Talks):
+    script = """
+def session_prompt(params):
+    while not any(each.get("method") == "session/set_mode" for each in seen): time.sleep(0.001)
+    send(id=None, error={"code": -32700, "message": "Parse error"})
+    return "silence"
+def session_set_mode(params):
+    time.sleep(0.05)
+    return {}
+"""
+    async with talks(script) as talk:
+        prompt = await talk.ask("fail")
+        await talk.client.switch_mode(talk.session, "plan")
+        turn = await talk.done(prompt)
+        assert (turn.state, turn.error) == ("failed", "Scripted Agent refuses: Parse error.")
 
 
 @pytest.mark.parametrize("kind", ["request", "notification", "answer"])
