@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ..backends.agent import Agent, AgentSession, Block
 from ..background import answered
-from ..conversation.failures import ChatError, MissingFeatureError, StreamLostError, UnsendableError
+from ..conversation.failures import ChatError, MissingFeatureError, StreamLostError, UncertainError, UnsendableError
 from ..conversation.snapshot import Unsent
 from ..platforms.files import FileRefusedError, MissingError, OversizeError, UnreadableError, read
 from . import prompt
@@ -132,15 +132,6 @@ ARRIVAL_STEP = 0.1
 
 UNSENT = "This could not be sent."
 ON_ITS_WAY = "This was on its way: check whether it has arrived before you send it again."
-
-
-class UncertainError(ChatError):
-    """The connection was lost while a prompt was sent, and doesn't come back."""
-
-    remedy = "Check whether it has arrived before you send it again."
-
-    def __init__(self) -> None:
-        super().__init__("The connection was lost while this was sent.")
 
 
 @dataclass(eq=False, slots=True)

@@ -36,6 +36,16 @@ class StreamLostError(ChatError):
     may_have_arrived = True
 
 
+class UncertainError(ChatError):
+    """What was sent may have reached the agent, and nobody can tell."""
+
+    remedy = "Check whether it has arrived before you send it again."
+    may_have_arrived = True
+
+    def __init__(self, sentence: str = "The connection was lost while this was sent.") -> None:
+        super().__init__(sentence)
+
+
 class StaleError(ChatError):
     """Events are missing, or the agent tells nothing of this session yet: it has to be loaded."""
 

@@ -62,22 +62,7 @@ class SilentError(AgentError):
     remedy = "Reconnect to start it again."
 
     def __init__(self, agent: str, seconds: float) -> None:
-        self.seconds = seconds
         super().__init__(f"{agent} didn't answer within {seconds:.0f} s.")
-
-
-class UnansweredError(SilentError):
-    """The agent doesn't answer to a message, which it may have taken."""
-
-    remedy = "Check whether it has arrived before you send it again."
-    may_have_arrived = True
-
-
-class LostMessageError(AgentError):
-    """The agent has ended while a message was on its way, which it may have taken."""
-
-    remedy = "Check whether it has arrived before you send it again."
-    may_have_arrived = True
 
 
 class VersionError(AgentError):

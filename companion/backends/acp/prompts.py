@@ -18,7 +18,7 @@ from typing import Any
 
 from ...conversation import events
 from ...conversation.events import Envelope, Event, TurnCompleted, is_prompt
-from ...conversation.failures import ChatError
+from ...conversation.failures import ChatError, UncertainError
 from ...conversation.snapshot import Queued
 from ..agent import Block
 from ..updates import decode_update
@@ -28,11 +28,9 @@ from .errors import (
     AgentError,
     AnswerError,
     EndedError,
-    LostMessageError,
     PartlyDoneError,
     SignInError,
     SilentError,
-    UnansweredError,
     UnnamedError,
 )
 from .peer import RunningAgent
@@ -232,8 +230,7 @@ class Prompts:
         """Send a message into the turn that runs. Returns its id; None if no turn runs, or the agent takes none.
 
         Raises:
-            UnansweredError: the agent may have taken it, and doesn't say so.
-            LostMessageError: it may have taken it, and has ended.
+            UncertainError: the agent may have taken it, and doesn't say so.
             AgentError: see Peer.
         """
         agent, running = self._agent, self.running
@@ -241,13 +238,11 @@ class Prompts:
             return self._keep_for_turn(message)
         try:
             answer = await agent.call(extensions.STEERING, extensions.steering(agent.session, message))
+        except (EndedError, SilentError, UnnamedError) as error:
+            raise UncertainError(error.sentence) from None
         except AnswerError:
             # It is sent as a prompt of its own then.
             return None
-        except SilentError as error:
-            raise UnansweredError(agent.name, error.seconds) from None
-        except EndedError as error:
-            raise LostMessageError(error.sentence) from None
         if answer.get("outcome") != "injected":
             return None
         self._events.put(events.MessagesInjected((message,), (key := self._key(),)), running)

@@ -23,6 +23,7 @@ from ...conversation.failures import (
     SessionEndedError,
     SessionGoneError,
     StaleError,
+    UncertainError,
 )
 from ...conversation.forms import Values
 from ...conversation.snapshot import Choices, Command, ContextWindow, Locality, Queued, Task
@@ -406,7 +407,11 @@ class DaemonAgent(Agent):
             raise
 
     async def inject(self, session: AgentSession, message: str) -> str | None:
-        """Send a message into the turn that runs. Returns its id, which the queue has; None if no turn runs."""
+        """Send a message into the turn that runs. Returns its id, which the queue has; None if no turn runs.
+
+        Raises:
+            UncertainError: it may have arrived.
+        """
         # 0.21.2 takes them too, but doesn't show them, and drops those that come too late for the turn.
         self._need(_MID_TURN)
         body = {"message": message, "messageId": str(uuid4())}
@@ -419,11 +424,15 @@ class DaemonAgent(Agent):
         return str(answer.get("messageId", "")) if answer.get("accepted") is True else None
 
     async def _has_injected(self, session: AgentSession, message: str) -> bool:
-        """Whether a message for the turn has arrived; False if that can't be found out."""
+        """Whether a message for the turn has arrived.
+
+        Raises:
+            UncertainError: that can't be found out.
+        """
         try:
             answer = await self.transport.json("GET", _path(session, "mid-turn-messages"), session=session)
         except ChatError:
-            return False
+            raise UncertainError from None
         return message in decoder.injected(answer)
 
     async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from companion.chats import outbox
 from companion.chats.chats import CUT_OFF
 from companion.chats.outbox import ON_ITS_WAY
 from companion.chats.prompt import Draft, Excerpt, Returned
 from companion.editor import WindowId
 
-from ..fake_daemon import until
-from .chatting import CHAT, WINDOW, Room, prompts, stat
+from ..fake_daemon import FEATURES, until
+from .chatting import CHAT, WINDOW, Room, prompts, real, stat
 
 
 def returned(room: Room) -> list[str]:
@@ -220,3 +222,22 @@ async def test_what_a_reload_has_handed_over_does_not_come_back_from_the_screen_
     room.chats.inherit(await room.chats.stop(hand_over=True), {WINDOW: None})
     room.chats.open(CHAT, WINDOW, room.folder, waiting=[Returned(WHOLE)])
     assert [draft for _, draft, _ in room.editor.returned] == [WHOLE]
+
+
+async def test_a_message_into_a_turn_that_may_have_arrived_is_not_said_to_be_unsent(
+    room: Room, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in no queue then, so that nobody can look for it."""
+    monkeypatch.setattr(outbox, "ARRIVAL_LIMIT", 0.1)
+    room.daemon.capabilities(real(project), features=[*FEATURES, "session_mid_turn_message_mutation"])
+    room.daemon.routes |= {
+        "POST /session/s/mid-turn-message": None,
+        "GET /session/s/mid-turn-messages": None,
+        "GET /session/s/pending-prompts": (200, {"pendingPrompts": []}),
+    }
+    await room.opened()
+    room.chats.send(CHAT, Draft("mine"), mid_turn=True)
+    await until(lambda: room.editor.returned)
+    [(_, draft, why)] = room.editor.returned
+    assert draft == Draft("mine")
+    assert why.endswith("Check whether it has arrived before you send it again.")

@@ -13,7 +13,6 @@ import pytest
 from companion.agents import AgentCommand
 from companion.backends.acp import decoder, peer
 from companion.backends.acp.decoder import Printed
-from companion.backends.acp.errors import LostMessageError, UnansweredError
 from companion.backends.acp.files import Edited, Files
 from companion.backends.acp.services import MAX_REFUSALS
 from companion.backends.acp.terminals import Outputs
@@ -21,6 +20,7 @@ from companion.backends.acp.tool_calls import Replacement, place
 from companion.backends.updates import decode_permission
 from companion.backends.wire import MAX_NAME
 from companion.conversation.events import PermissionRequest
+from companion.conversation.failures import UncertainError
 from companion.conversation.forms import Form, Values
 from companion.provenance.lines import Effort
 from tests.agent_talk import MemoryFiles, Talks, client_of, said, until
@@ -159,7 +159,7 @@ def _session_steering(params):
         await until(lambda: (turn := talk.turn(key)) and said(turn))
         monkeypatch.setattr(peer, "CALL_LIMIT", 0.2)
         monkeypatch.setattr("companion.backends.acp.extensions.can_steer", lambda _: True)
-        with pytest.raises(UnansweredError) as caught:
+        with pytest.raises(UncertainError, match="didn't answer") as caught:
             await talk.client.inject(talk.session, "and this")
         assert caught.value.may_have_arrived
         assert "before you send it again" in str(caught.value)
@@ -180,7 +180,7 @@ def _session_steering(params):
         key = await talk.ask("x")
         await until(lambda: (turn := talk.turn(key)) and said(turn))
         monkeypatch.setattr("companion.backends.acp.extensions.can_steer", lambda _: True)
-        with pytest.raises(LostMessageError, match="has ended unexpectedly") as caught:
+        with pytest.raises(UncertainError, match="has ended unexpectedly") as caught:
             await talk.client.inject(talk.session, "and this")
         assert caught.value.may_have_arrived
         assert "before you send it again" in str(caught.value)

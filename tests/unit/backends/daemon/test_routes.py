@@ -363,9 +363,13 @@ async def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id
 
             daemon.routes["GET /session/s/mid-turn-messages"] = found
             assert await client.inject(SESSION, "wait") == daemon.asked("POST")[-1].body["messageId"]
-        for other in ((200, {"settledMessageIds": ["x", 7]}), (404, b"<html>"), None):
+        for other, error in (
+            ((200, {"settledMessageIds": ["x", 7]}), failures.StreamLostError),
+            ((404, b"<html>"), failures.UncertainError),
+            (None, failures.UncertainError),
+        ):
             daemon.routes["GET /session/s/mid-turn-messages"] = other
-            with pytest.raises(failures.StreamLostError):
+            with pytest.raises(error):
                 await client.inject(SESSION, "wait")
 
 
