@@ -303,7 +303,7 @@ class Chat:
         `agent` is the agent to start, which the person has allowed; None for the daemon. `chosen` is what the editor
         has kept of `connection.chosen`.
         """
-        self.end_turn()  # it belongs to the folder and the agent until now
+        self._leave_conversation()  # it belongs to the folder and the agent until now
         is_same = _name(agent) == self._agent_name
         self.connector.agent, self._agent_name = agent, _name(agent)
         if is_same and (not self.connector.folder or folder == self.connector.folder):
@@ -323,15 +323,18 @@ class Chat:
 
     def begin(self, session: str = "", chosen: Chosen | None = None) -> None:
         """Show a session; without one, begin a new conversation. `chosen` is what the person has chosen for it."""
-        unsent = self._end(with_queue=self.connector.agent is not None)
-        self._give_back_all(unsent, CHANGED)
-        self.end_turn()
+        self._leave_conversation()
         self._is_open = True
         self.connection.begin(session, chosen or Chosen())
         self.connection.conversation = self._begun()
         self._give_back_all(self._inherited.take_unsent(), "It was not sent before the package was reloaded.")
         self._reading = self.background(self.connection.run())
         self.renderer.begin()
+
+    def _leave_conversation(self) -> None:
+        """Show another one from now on."""
+        self._give_back_all(self._end(with_queue=self._loses_queue), CHANGED)
+        self.end_turn()
 
     def _begun(self) -> Conversation:
         """What the agent that goes on has said already; nothing for a new conversation."""
@@ -380,7 +383,7 @@ class Chat:
 
         `with_daemon`: its private daemon ends as well.
         """
-        taken = self._take_unsent(with_queue=self.connector.agent is not None or (with_daemon and self._ends_here))
+        taken = self._take_unsent(with_queue=self._loses_queue or (with_daemon and self._ends_here))
         self._inherited.give_up()
         self._give_back_all([*self._inherited.take_unsent(), *taken], why)
 
@@ -409,9 +412,14 @@ class Chat:
         return (*map(Returned, self._held.values()), *self.outbox.left(with_queue=self._ends_here))
 
     @property
+    def _loses_queue(self) -> bool:
+        """Whether nobody goes on with what waits for its turn once the chat ends: a daemon does."""
+        return self.connector.agent is not None or self.status.connection.state == "ended"
+
+    @property
     def _ends_here(self) -> bool:
         """Whether what answers ends with the window, and its queue with it."""
-        return self.connector.agent is not None or self.connection.locality.is_private
+        return self._loses_queue or self.connection.locality.is_private
 
     @property
     def _held(self) -> dict[str, Draft]:

@@ -172,8 +172,9 @@ def session_prompt(params):
         assert [turn.state for turn in room.chats[CHAT].turns] == ["failed"]
 
 
-async def test_prompts_that_wait_come_back_if_the_person_begins_a_new_conversation(
-    project: Path, tmp_path: Path
+@pytest.mark.parametrize("what", ["a new conversation", "another agent"])
+async def test_prompts_that_wait_come_back_if_the_person_goes_on_with_something_else(
+    project: Path, tmp_path: Path, what: str
 ) -> None:
     script = """
 def session_prompt(params):
@@ -184,7 +185,10 @@ def session_prompt(params):
         room.say("two")
         await until(lambda: room.render.status.queue)
         await until(lambda: not room.render.unsent)
-        room.chats.show(CHAT)
+        if what == "another agent":
+            room.chats.open(CHAT, WINDOW, str(project))  # Qwen Code, by its daemon
+        else:
+            room.chats.show(CHAT)
         await until(lambda: room.editor.returned)
         assert room.editor.returned == [(1, Draft("two"), "The conversation has changed before this was sent.")]
 

@@ -13,7 +13,7 @@ from companion.chats.outbox import ON_ITS_WAY
 from companion.chats.prompt import Draft, Excerpt, Returned
 from companion.editor import WindowId
 
-from ..fake_daemon import FEATURES, until
+from ..fake_daemon import FEATURES, Stream, until
 from .chatting import CHAT, WINDOW, Room, prompts, real, stat
 
 
@@ -224,6 +224,14 @@ async def test_what_a_reload_has_handed_over_does_not_come_back_from_the_screen_
     assert [draft for _, draft, _ in room.editor.returned] == [WHOLE]
 
 
+async def test_what_waited_in_a_session_that_has_ended_comes_back_with_its_tab(room: Room) -> None:
+    stream = await queued(room)
+    stream.send("session_died", reason="channel_closed")
+    await room.state("ended")
+    room.chats.close(CHAT)
+    assert room.editor.returned == [(CHAT, MINE, CLOSED)]
+
+
 async def test_a_message_into_a_turn_that_may_have_arrived_is_not_said_to_be_unsent(
     room: Room, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,3 +249,17 @@ async def test_a_message_into_a_turn_that_may_have_arrived_is_not_said_to_be_uns
     [(_, draft, why)] = room.editor.returned
     assert draft == Draft("mine")
     assert why.endswith("Check whether it has arrived before you send it again.")
+
+
+async def queued(room: Room) -> Stream:
+    """The events of a chat whose prompt waits in the daemon's queue."""
+    stream = await room.opened()
+    room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "p"}
+    room.chats.send(CHAT, MINE)
+    await room.asked("POST /session/s/prompt")
+    stream.send("pending_prompt_added", 1, "p", promptId="p", text="mine")
+    await until(lambda: room.render.status.queue and not room.render.unsent)
+    return stream
+
+
+MINE = Draft("mine", (Excerpt("file:///w/b.py#L1", "b.py:1", "x"),))
