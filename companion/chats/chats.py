@@ -36,7 +36,7 @@ from .chat import CHANGED, CLOSED, QUICK_STOP_LIMIT, Chat, check_idle
 from .chat_screen import ChatScreen
 from .connection import Chosen
 from .history import ChatChanges, ChatHistory, ChatSessions
-from .outbox import ON_ITS_WAY
+from .outbox import ON_ITS_WAY, REMOVED
 from .prompt import ChatFolder, Draft, Returned
 from .transcript.plain import clean
 from .watch import TurnReasons, WrittenTurns
@@ -621,11 +621,13 @@ class Chats:
         async def dequeue(chat: Chat) -> None:
             client, session = chat.connection.connected
             text = next((queued.text for queued in chat.status.queue if queued.id == prompt), "")
-            if await client.dequeue(session, prompt):
-                draft = chat.outbox.draft_of(prompt, text)
-                self.screen.chats.return_draft(chat_id, draft, "It was removed from the queue.")
-            else:
+            is_ours = prompt in chat.outbox.queued
+            if not await client.dequeue(session, prompt):
                 self.screen.messenger.mention("This prompt is no longer in the queue.", chat.window)
+            elif is_ours:
+                chat.outbox.removed(prompt)
+            else:
+                chat.give_back(Draft(text), REMOVED)
 
         self.do(chat_id, dequeue)
 

@@ -131,6 +131,7 @@ ARRIVAL_STEP = 0.1
 
 
 UNSENT = "This could not be sent."
+REMOVED = "It was removed from the queue."
 ON_ITS_WAY = "This was on its way: check whether it has arrived before you send it again."
 
 
@@ -196,6 +197,8 @@ class Outbox:
                 continue  # what is in the queue may still be lost, together with it
             if conversation.has(waiting.prompt):
                 del self._waiting[key]
+                if conversation.was_removed(waiting.prompt):
+                    self._chat.give_back(waiting.draft, REMOVED)
             elif conversation.rebuilds > waiting.rebuilds:
                 # The history of 0.21.2 on disk has other ids than the events.
                 shown = _Shown(waiting.draft)
@@ -214,6 +217,12 @@ class Outbox:
         """What waits for its turn, by the ids of the prompts."""
         is_queued = self._chat.connection.conversation.is_queued
         return {each.prompt: each.draft for each in self._waiting.values() if is_queued(each.prompt)}
+
+    def removed(self, prompt: str) -> None:
+        """A prompt was removed from the queue: it goes back, unless the conversation has told so before."""
+        for key, waiting in list(self._waiting.items()):
+            if waiting.prompt == prompt and self._settle(key):
+                self._chat.give_back(waiting.draft, REMOVED)
 
     def inherit(self, queued: Mapping[str, Draft], held: Mapping[str, Draft]) -> None:
         """Look after what waits for its turn, or for a sign-in, since before a reload."""
@@ -298,11 +307,11 @@ class Outbox:
     async def _send(self, waiting: _Waiting, *, mid_turn: bool) -> None:
         client, session, folder = await self._chat.ready()
         content = await blocks(waiting.draft, client, folder)
-        # Files take their time: the agent may have ended meanwhile, or another one is there.
-        client, session, _ = await self._chat.ready()
         is_prompt = not mid_turn and not waiting.draft.text.startswith("/")
         if undone := await self._undone() if is_prompt else []:
             content.append(prompt.text_block(undone_text(undone)))
+        # That takes its time: the agent may have ended meanwhile, or another one is there.
+        client, session, _ = await self._chat.ready()
         known = {each.id for each in self._chat.connection.conversation.prompts} | set(self._sent)
         waiting.is_going = True
         self.sent_at = time.time_ns()

@@ -65,8 +65,8 @@ class Conversation:
         self._queue: dict[str, Queued] = {}
         self._permissions: dict[str, Permission] = {}
         """Those that wait for an answer."""
-        self._over: dict[str, None] = {}
-        """The latest prompts that are over, those without a turn included."""
+        self._over: dict[str, bool] = {}
+        """The latest prompts that are over, those without a turn included, and whether they were removed."""
         self._noted: set[str] = set()
         """What couldn't be read and the news of tasks, which are told once."""
         self._before: Earlier | None = None
@@ -112,6 +112,10 @@ class Conversation:
     def is_queued(self, prompt: str) -> bool:
         """Whether a prompt waits for its turn."""
         return prompt in self._queue
+
+    def was_removed(self, prompt: str) -> bool:
+        """Whether a prompt was removed from the queue, so that it never gets a turn."""
+        return self._over.get(prompt, False)
 
     def asked(self, prompt: str | None) -> str:
         """The text of a prompt that has a turn; empty if there is none."""
@@ -431,12 +435,12 @@ class Conversation:
         self.changed.set()
 
     def _dequeued(self, _: Envelope, event: events.PromptDequeued) -> None:
-        self._begun(event.prompt)
+        self._begun(event.prompt, is_removed=event.is_removed)
 
-    def _begun(self, prompt: str) -> None:
+    def _begun(self, prompt: str, *, is_removed: bool = False) -> None:
         """A prompt waits no more."""
         self._queue.pop(prompt, None)
-        self._mark_over(prompt)
+        self._mark_over(prompt, is_removed=is_removed)
 
     # The session
 
@@ -499,9 +503,9 @@ class Conversation:
             turn.answer(asked, resolved)
             self._touch(turn)
 
-    def _mark_over(self, prompt: str) -> None:
+    def _mark_over(self, prompt: str, *, is_removed: bool = False) -> None:
         """A prompt is over."""
-        self._over[prompt] = None
+        self._over[prompt] = is_removed
         for old in list(self._over)[:-MAX_OVER]:
             del self._over[old]
         self.changed.set()

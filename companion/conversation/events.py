@@ -159,6 +159,8 @@ class PromptDequeued:
     """A queued prompt has started, is done, or has been removed."""
 
     prompt: str
+    is_removed: bool = False
+    """Whether it was removed, so that it never starts."""
 
 
 # The session

@@ -279,7 +279,7 @@ class Prompts:
         """Remove what waits. Returns False if it doesn't."""
         if self._waiting.pop(key, None) is None:
             return False
-        self._events.put(events.PromptDequeued(key))
+        self._events.put(events.PromptDequeued(key, is_removed=True))
         return True
 
     # A cancel, which an agent has to follow
@@ -485,8 +485,8 @@ class Prompts:
     def _start_next(self) -> None:
         if self._waiting and not self._is_left:
             following = next(iter(self._waiting))
-            blocks = self._waiting[following].blocks
-            self.dequeue(following)
+            blocks = self._waiting.pop(following).blocks
+            self._events.put(events.PromptDequeued(following))
             self._start(following, blocks)
 
 

@@ -68,6 +68,11 @@ def _queued(data: Mapping[str, Any]) -> events.Event | None:
     return Queued(prompt, as_text(data.get("text"))) if isinstance(prompt, str) else None
 
 
+def _left_queue(data: Mapping[str, Any]) -> events.Event | None:
+    prompt = data.get("promptId")
+    return events.PromptDequeued(prompt, data.get("state") == "removed") if isinstance(prompt, str) else None
+
+
 def _model_stays(data: Mapping[str, Any]) -> events.Event:
     model = as_text(data.get("requestedModelId")) or "another model"
     why = f"The model could not be switched to {model}: {as_text(data.get('error'))}"
@@ -121,7 +126,7 @@ _EVENTS: Mapping[str, Reader] = {
     "prompt_cancelled": _cancelled,
     "pending_prompt_added": _queued,
     "pending_prompt_started": _with("promptId", events.PromptDequeued),
-    "pending_prompt_completed": _with("promptId", events.PromptDequeued),
+    "pending_prompt_completed": _left_queue,
     "mid_turn_message_injected": lambda data: events.MessagesInjected(
         texts(data.get("messages")), texts(data.get("messageIds"))
     ),

@@ -13,7 +13,7 @@ from companion.chats.outbox import ON_ITS_WAY
 from companion.chats.prompt import Draft, Excerpt, Returned
 from companion.editor import WindowId
 
-from ..fake_daemon import FEATURES, Stream, until
+from ..fake_daemon import FEATURES, Request, Stream, until
 from .chatting import CHAT, WINDOW, Room, prompts, real, stat
 
 
@@ -222,6 +222,48 @@ async def test_what_a_reload_has_handed_over_does_not_come_back_from_the_screen_
     room.chats.inherit(await room.chats.stop(hand_over=True), {WINDOW: None})
     room.chats.open(CHAT, WINDOW, room.folder, waiting=[Returned(WHOLE)])
     assert [draft for _, draft, _ in room.editor.returned] == [WHOLE]
+
+
+@pytest.mark.parametrize("is_told", [True, False], ids=["told as well", "not told"])
+async def test_a_prompt_that_was_removed_from_the_queue_comes_back_once(room: Room, is_told: bool) -> None:
+    stream = await queued(room)
+
+    def remove(_: Request) -> tuple[int, dict[str, bool]]:
+        if is_told:
+            stream.send("pending_prompt_completed", 2, "p", promptId="p", state="removed")
+        return 200, {"removed": True}
+
+    room.daemon.routes["DELETE /session/s/pending-prompts/p"] = remove
+    room.chats.dequeue(CHAT, "p")
+    await until(lambda: room.editor.returned)
+    stream.send("state_resync_required", reason="epoch_reset")
+    await room.asked("POST /session/s/load")
+    await room.live()
+    assert room.editor.returned == [(CHAT, MINE, "It was removed from the queue.")]
+
+
+async def test_a_prompt_that_was_removed_from_the_queue_comes_back_if_the_answer_is_lost(room: Room) -> None:
+    stream = await queued(room)
+    room.daemon.routes["DELETE /session/s/pending-prompts/p"] = None
+    room.chats.dequeue(CHAT, "p")
+    await until(lambda: room.editor.mentioned)
+    assert room.editor.returned == []
+    stream.send("pending_prompt_completed", 2, "p", promptId="p", state="removed")
+    await until(lambda: room.editor.returned)
+    assert room.editor.returned == [(CHAT, MINE, "It was removed from the queue.")]
+
+
+async def test_a_prompt_that_has_begun_does_not_come_back_though_its_removal_has_no_answer(room: Room) -> None:
+    stream = await queued(room)
+    room.daemon.routes["DELETE /session/s/pending-prompts/p"] = None
+    room.chats.dequeue(CHAT, "p")
+    await until(lambda: room.editor.mentioned)
+    stream.send("pending_prompt_started", 2, "p", promptId="p", text="mine")
+    stream.say(3, "Yes.")
+    stream.send("turn_complete", 4, "p", stopReason="end_turn")
+    stream.send("pending_prompt_completed", 5, "p", promptId="p", state="completed")
+    await until(lambda: room.render.status.last == "done")
+    assert room.editor.returned == []
 
 
 async def test_what_waited_in_a_session_that_has_ended_comes_back_with_its_tab(room: Room) -> None:
