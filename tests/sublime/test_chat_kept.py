@@ -136,6 +136,19 @@ class TestRestart(ChatCase):
         yield from self.told("close")
         self.assertEqual([each.draft.text for each in self.chats.of("close")[-1][1]], ["queued"])
 
+    def test_a_window_that_closes_leaves_it_to_the_companion_until_it_is_back(self) -> Steps:
+        """The window may come back with its tabs, and the editor may end with its last window."""
+        self.shown_waiting("queued", "later")
+        record = self.chat.record
+        self.adapter.chats.window_closed(self.window)
+        self.assertEqual([each["text"] for each in record.get("waiting")], ["queued", "later"])
+        self.view.close()
+        self.adapter.chats.return_draft(self.chat.id, self.prompts.Draft("queued"), "Why.")
+        yield lambda: [each["text"] for each in record.get("waiting")] == ["later"]
+        self.assertEqual(self.chats.of("close"), [])
+        [kept] = [view for view in self.window.views() if text_of(view) == "queued"]
+        kept.set_scratch(True)
+
     def test_a_chat_that_ends_leaves_it_to_the_companion(self) -> Steps:
         self.shown_waiting("queued")
         record = self.chat.record

@@ -52,6 +52,8 @@ class ChatViews:
         self.clicks = Clicks(adapter)
         self.context = ContextOffers(adapter)
         self._chats: dict[ChatId, ChatView] = {}
+        self._closed: dict[ChatId, ChatView] = {}
+        """The chats of windows that have closed: what waited in them comes back from the companion."""
         self._latest = 0
         """The time of the last use that was noted."""
         self.is_away = False
@@ -105,6 +107,8 @@ class ChatViews:
             self._adapter.messenger.tell(why, WindowId(shown.window.id()))
         else:
             self._adapter.messenger.keep_text(None, "Prompt", draft.as_text, why)
+            if closed := self._closed.get(chat):
+                closed.is_back(draft)
 
     def _shown(self, chat: ChatId) -> ChatView | None:
         """A chat whose tab is there."""
@@ -225,7 +229,7 @@ class ChatViews:
     def closing(self, view: sublime.View) -> None:
         """The view of a chat is about to close."""
         keep(view)
-        if self.find(view) is None:
+        if self.find(view) is None and chat_id_of(view) not in self._closed:
             # The companion may have inherited it, or it is from before a restart, and nobody has looked at it since.
             chat_id, waiting = chat_id_of(view), waiting_of(view)
             self.tell(lambda chats: chats.close(chat_id, waiting))
@@ -245,7 +249,7 @@ class ChatViews:
         """A window is about to close. The companion notices that by itself."""
         for chat in list(self._chats.values()):
             if chat.window == chat.home == window:
-                del self._chats[chat.id]
+                self._closed[chat.id] = self._chats.pop(chat.id)
                 chat.close()
             elif chat.window == window:
                 self._end(chat)
@@ -301,6 +305,7 @@ class ChatViews:
         drafts = give_back(window, view)
         chat = ChatView(self._adapter, view, window)
         self._chats[chat.id] = chat
+        self._closed.pop(chat.id, None)
         if replaced := chat.text.replaced:
             self._adapter.messenger.keep_text(WindowId(window.id()), "Prompt", replaced, OTHER_TEXT)
         for draft in drafts:

@@ -298,7 +298,7 @@ class ChatView:
     @property
     def waiting(self) -> list[Returned]:
         """The prompts that were sent and not begun, as far as is known."""
-        return waiting_of(self.view)
+        return waiting(self.record.get(WAITING))
 
     @property
     def attached(self) -> list[str]:
@@ -409,6 +409,10 @@ class ChatView:
         self.pictures[pictures:pictures] = draft.pictures
         self._returned = returned, excerpts + len(added), pictures + len(draft.pictures)
         self.attached_changed()
+        self.is_back(draft)
+
+    def is_back(self, draft: Draft) -> None:
+        """The person has a draft again, which waits no more."""
         back = waiting_record(Returned(draft))
         self._keep_waiting(each for each in self.waiting if waiting_record(Returned(each.draft)) != back)
 
