@@ -129,7 +129,7 @@ class Companion:
         self._servers: dict[WindowServer, asyncio.Task[None]] = {}
         """Every server that has not ended; a window may have a new one before its old one has."""
         self._is_ending = False
-        self._may_tell = asyncio.Event()
+        self.may_tell = asyncio.Event()
         """Set when the settings are known."""
 
     def start(self, endpoints: Sequence[Endpoint]) -> None:
@@ -159,7 +159,7 @@ class Companion:
 
     def begin_telling(self) -> None:
         """The settings are known, so that the CLIs may be told of the files that they allow."""
-        self._may_tell.set()
+        self.may_tell.set()
 
     async def started(self) -> None:
         """Wait until every window's requests are answered. Raises the reason if they can't be."""
@@ -180,6 +180,10 @@ class Companion:
 
     def changes_changed(self) -> None:
         """Something waits for a review, or no longer."""
+        self.statuses.changed()
+
+    def streams_changed(self) -> None:
+        """The stream of a session has opened or closed."""
         self.statuses.changed()
 
     def turn_written(self, chat: ChatId, turn: str, files: int) -> None:
@@ -352,8 +356,7 @@ class Companion:
         self._window_settings = windows or {}
         if daemon:
             self.chats.configure(daemon)
-        for number, server in self._windows.items():
-            server.settings = self.settings_of(number)
+        for server in self._windows.values():
             server.contexts.touched()
             if server.endpoint.legacy_files != settings.legacy_discovery_files:
                 server.endpoint.legacy_files = settings.legacy_discovery_files
@@ -410,16 +413,7 @@ class Companion:
 
     def _serve(self, endpoint: Endpoint, *, check: bool = False) -> WindowServer:
         window = endpoint.window
-        server = WindowServer(
-            endpoint,
-            self._editor,
-            self.reviews,
-            self.settings_of(window),
-            self._background,
-            self._may_tell,
-            lambda: self._folders_changed(window),
-            self.statuses.changed,
-        )
+        server = WindowServer(endpoint, self._editor, self.reviews, self, self._background)
         self._windows[window] = server
         self.changes.opened(window)
         self.statuses.changed()
@@ -437,7 +431,8 @@ class Companion:
         if server := self._windows.get(window):
             server.dismiss(token)
 
-    def _folders_changed(self, window: WindowId) -> None:
+    def folders_changed(self, window: WindowId) -> None:
+        """A window has other folders, or they have been published."""
         self.changes.opened(window)
         server = self._windows.get(window)
         if server and window == self._front and not self._is_ending:

@@ -12,16 +12,17 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..editor import ViewId
 from ..exclusion import Sharing, is_encodable
 from ..platforms.programs import OPEN_FOLDERS
 from ..protocol import ContextUpdate, Cursor, File, IdeContext, WorkspaceState, is_sendable
-from ..settings import Settings
-from .endpoint import Endpoint
-from .sessions import Background, Session
-from .window_screen import ContextRequest, OpenFile, Selection, ServedWindows, WindowState
+from .sessions import Session
+from .window_screen import ContextRequest, OpenFile, Selection, WindowState
+
+if TYPE_CHECKING:
+    from .window import WindowServer
 
 MAX_FILES = 10
 """The CLIs cut the list to this length (docs/protocols/qwen-ide.md#context)."""
@@ -197,31 +198,11 @@ QUIET = 0.05
 class ContextSender:
     """Asks the editor what a window shows, and tells its sessions what the settings allow."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        windows: ServedWindows,
-        reads: FileReads,
-        settings: Callable[[], Settings],
-        sessions: Callable[[], Iterable[Session]],
-        background: Background,
-        may_tell: asyncio.Event,
-        folders_changed: Callable[[], object],
-    ) -> None:
-        """`may_tell` is set as soon as the settings are known, without which nothing of a file is told.
-
-        `folders_changed` is called when the endpoint has got other folders, which are not published yet.
-        """
+    def __init__(self, server: WindowServer) -> None:
+        self._server = server
         self._order = FocusOrder()
         self._shown = Shown(self._order)
-        self._endpoint = endpoint
-        self._windows = windows
-        self._reads = reads
-        self._settings = settings
-        self._sessions = sessions
-        self._background = background
-        self._may_tell = may_tell
-        self._folders_changed = folders_changed
+        self._reads = FileReads()
         self._quiet: asyncio.TimerHandle | None = None
         self._sent: IdeContext | None = None
         self._asking = asyncio.Lock()
@@ -285,7 +266,7 @@ class ContextSender:
         self._due = True
         if not self._is_sending:
             self._is_sending = True
-            self._background(self._send_contexts())
+            self._server.background(self._send_contexts())
 
     async def _send_contexts(self) -> None:
         try:
@@ -305,7 +286,7 @@ class ContextSender:
         has_changed = _comparable(context) != _comparable(self._sent)
         self._sent = context
         update = ContextUpdate(params=context)
-        for session in self._sessions():
+        for session in self._server.sessions:
             if has_changed or session in newcomers:
                 session.notify(update)
         if is_sendable(update):
@@ -317,29 +298,32 @@ class ContextSender:
             return await self._context()
 
     async def _context(self) -> IdeContext | None:
-        await self._may_tell.wait()
-        question = self._shown.question(_limit(self._settings().sharing))
-        state = await self._windows.window_state(self._endpoint.window, question)
+        endpoint, windows = self._server.endpoint, self._server.editor.served
+        await self._server.host.may_tell.wait()
+        question = self._shown.question(_limit(self._server.settings.sharing))
+        state = await windows.window_state(endpoint.window, question)
         if state is None:
             return None
-        OPEN_FOLDERS.set(self._endpoint.window, state.folders)
+        OPEN_FOLDERS.set(endpoint.window, state.folders)
         self._shown.answered(question, state)
-        sharing = self._settings().sharing  # after the editor's answer: a change that it has found is here before that
+        sharing = (
+            self._server.settings.sharing
+        )  # after the editor's answer: a change that it has found is here before that
         known = await self._reads.allowed(self._shown.files(), sharing, state.folders)
         folders = state.folders or tuple(dict.fromkeys(file.folder for file in known.files))
-        if folders != self._endpoint.folders and not self._is_over:
-            self._endpoint.folders = folders
-            self._folders_changed()
+        if folders != endpoint.folders and not self._is_over:
+            endpoint.folders = folders
+            self._server.folders_changed()
         if not sharing.has_files:
             known = Listed()
         file = active(known, self._order)
         if file and file.view == question.selected and _limit(sharing) <= question.limit:
             selection = state.selection
         else:
-            selection = await self._windows.selection(file.view, _limit(sharing)) if file else None
+            selection = await windows.selection(file.view, _limit(sharing)) if file else None
         if selection and not sharing.has_text:
             selection = replace(selection, text="")
-        return ide_context(known, self._order, selection, is_trusted=self._settings().is_trusted)
+        return ide_context(known, self._order, selection, is_trusted=self._server.settings.is_trusted)
 
 
 def _limit(sharing: Sharing) -> int:

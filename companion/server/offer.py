@@ -1,4 +1,4 @@
-"""What a window gives to a CLI or an agent, whichever door that comes in by. The doors say it in their words."""
+"""How a window answers a CLI or an agent, whichever door that comes in by. The doors say it in their words."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Future
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from mcp_types import (
     INVALID_PARAMS,
@@ -24,14 +23,13 @@ from starlette.requests import Request
 from ..editor import WindowId
 from ..exclusion import shortened
 from ..libraries.sdk import MCPError, Server, ServerRequestContext
-from ..protocol import DiffAccepted, IdeContext, Notification
+from ..protocol import DiffAccepted, Notification
 from ..review.disk import refusal
-from ..review.review import Owner
-from ..review.reviews import Reviews
-from ..settings import Settings
-from .endpoint import Endpoint
-from .knowledge import EditorKnowledge, NewProblems, NotSharedError
-from .sessions import MOST_CALLS, Background, CliSessions, Session, StreamWire
+from .knowledge import NotSharedError
+from .sessions import MOST_CALLS, Session, StreamWire
+
+if TYPE_CHECKING:
+    from .window import WindowServer
 
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Request]
@@ -80,48 +78,31 @@ def _why_invalid(error: ValidationError) -> str:
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}" for one in found)
 
 
-@dataclass(frozen=True)
-class Offer:
-    """The parts of a window's server that a door uses."""
+async def why_refused(server: WindowServer, session: Session, path: str, tool: str, argument: str) -> str:
+    """Why no diff of a path opens; empty if it does. `argument` is what the `tool` calls the path."""
+    if why := await asyncio.to_thread(refusal, path):
+        return f"{tool}: {argument}: {shortened(path, 300)} {why}"
+    if server.sessions.is_left:
+        return LEFT.format(tool=tool)
+    if session.requests.count > MOST_CALLS:
+        return TOO_MANY.format(tool=tool)
+    return "" if session in server.sessions else OVER
 
-    endpoint: Endpoint
-    sessions: CliSessions
-    reviews: Reviews
-    knowledge: EditorKnowledge
-    """What is told of the window's files, as `context` and `context_exclude` allow it."""
-    news: NewProblems
-    """What the agents' changes have made."""
-    context: Callable[[], Awaitable[IdeContext | None]]
-    """Makes the context of the window, as its settings allow it."""
-    settings: Callable[[], Settings]
-    unsendable: Callable[[Owner, Notification], object]
-    """Keeps an accepted text that no message can hold, and has the change rejected."""
-    background: Background
 
-    async def refusal(self, session: Session, path: str, tool: str, argument: str) -> str:
-        """Why no diff of a path opens; empty if it does. `argument` is what the `tool` calls the path."""
-        if why := await asyncio.to_thread(refusal, path):
-            return f"{tool}: {argument}: {shortened(path, 300)} {why}"
-        if self.sessions.is_left:
-            return LEFT.format(tool=tool)
-        if session.requests.count > MOST_CALLS:
-            return TOO_MANY.format(tool=tool)
-        return "" if session in self.sessions else OVER
-
-    async def decided(
-        self, asking: Asking, path: str, content: str, *, title: str = "", connected: float | None = None
-    ) -> dict[str, Any]:
-        """What was decided on a diff, which opens with this call: see `Asking.outcome`. `title`: see `Reviews.open`."""
-        review = self.reviews.open(asking, path, content, title=title, connected=connected)
-        try:
-            outcome = await asking.outcome
-        finally:
-            if not asking.has_outcome:
-                self.reviews.orphan(review.owner)
-            asking.ended.set_result(None)
-        if outcome["outcome"] == "closed":
-            self.background(self.reviews.close(asking, path))
-        return outcome
+async def decided(
+    server: WindowServer, asking: Asking, path: str, content: str, *, title: str = "", connected: float | None = None
+) -> dict[str, Any]:
+    """What was decided on a diff, which opens with this call: see `Asking.outcome`. `title`: see `Reviews.open`."""
+    review = server.reviews.open(asking, path, content, title=title, connected=connected)
+    try:
+        outcome = await asking.outcome
+    finally:
+        if not asking.has_outcome:
+            server.reviews.orphan(review.owner)
+        asking.ended.set_result(None)
+    if outcome["outcome"] == "closed":
+        server.background(server.reviews.close(asking, path))
+    return outcome
 
 
 class Asking:
@@ -208,8 +189,8 @@ class ServedTools(ABC):
     names: ClassVar[Collection[str]]
     """Those of the tools whose calls are answered without the SDK."""
 
-    def __init__(self, offer: Offer) -> None:
-        self._offer = offer
+    def __init__(self, server: WindowServer) -> None:
+        self._server = server
 
     @abstractmethod
     def listing(self, session: Session | None) -> dict[str, Any]:
@@ -265,4 +246,4 @@ class ServedTools(ABC):
 
     def _session(self, context: Context) -> Session | None:
         request = context.request
-        return self._offer.sessions.find(request.headers.get("mcp-session-id")) if request else None
+        return self._server.sessions.find(request.headers.get("mcp-session-id")) if request else None

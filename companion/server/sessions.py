@@ -6,13 +6,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..clis.elsewhere import PathMaps
 from ..clis.families import Door
-from ..editor import WindowId
 from ..libraries.sdk import MCPError
 from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification, is_sendable, moved
+
+if TYPE_CHECKING:
+    from .window import WindowServer
 
 logger = logging.getLogger(__name__)
 
@@ -32,10 +34,6 @@ PING_LIMIT = 2.0
 
 Background = Callable[[Coroutine[Any, Any, object]], object]
 """Runs a coroutine on the loop, from its next turn on, and logs what it raises."""
-
-
-Unsendable = Callable[["Session", Notification], object]
-"""Told of a notification that is no JSON."""
 
 
 class CliPeer(Protocol):
@@ -91,28 +89,25 @@ class Session:
 
     def __init__(
         self,
+        server: WindowServer,
         identifier: str,
-        window: WindowId,
         cli: str,
-        background: Background,
-        on_unsendable: Unsendable,
         *,
         is_agent: bool = False,
-        is_in_terminal: bool = True,
+        is_model: bool = False,
+        is_elsewhere: bool = False,
         door: Door = "http",
-        maps: Callable[[], PathMaps] = PathMaps,
     ) -> None:
-        """`maps` gives the folders as the CLI calls them, if it runs somewhere else."""
         self.identifier = identifier
         self.door = door
         """The door that it has come in by."""
         self.known_as = identifier
         """The id that the CLI knows, which is another one after a reload."""
-        self.window = window
+        self.window = server.endpoint.window
         self.cli = cli
         self.is_agent = is_agent
         """Whether a chat has started it: it knows the tools, but not the notifications of a companion."""
-        self.is_in_terminal = is_in_terminal
+        self.is_in_terminal = not is_elsewhere and (is_model or not is_agent)
         """Whether it is a CLI of this computer, or the model of one, which leaves transcripts here."""
         self.stream: Stream | None = None
         self.opening = asyncio.Lock()
@@ -129,14 +124,13 @@ class Session:
         """Its requests that are being answered, streams included."""
         self.in_sdk = InFlight()
         """Requests that the SDK is answering, apart from streams."""
-        self._maps = maps
+        self._is_elsewhere = is_elsewhere
         self.said: dict[str, str] = {}
         """The paths as the CLI said them, by what they are here."""
         self._peer: CliPeer | None = None
         self._outbox: list[Notification] = []
         """What waits for the stream."""
-        self._background = background
-        self._on_unsendable = on_unsendable
+        self._server = server
         self._is_waiting = False
         """Whether it waits until the stream takes more."""
         self._drained = asyncio.Event()
@@ -155,7 +149,7 @@ class Session:
         if self.is_agent:
             return
         if not is_sendable(notification):
-            self._on_unsendable(self, notification)
+            self._server.unsendable(self, notification)
             return
         if self._outbox and isinstance(notification, ContextUpdate):
             self._outbox = [*self.unsent()]
@@ -164,20 +158,25 @@ class Session:
         if self._outbox:
             self._drained.clear()
 
+    @property
+    def _maps(self) -> PathMaps:
+        """The folders as the CLI calls them, if it runs somewhere else."""
+        return PathMaps(self._server.settings.path_maps if self._is_elsewhere else ())
+
     def here(self, path: str) -> str:
         """What a path that the CLI names is here."""
-        here = self._maps().here(path)
+        here = self._maps.here(path)
         if here != path:
             self.said[here] = path
         return here
 
     def there(self, path: str) -> str:
         """What the CLI calls a path that is named here."""
-        return self.said.get(path) or self._maps().there(path)
+        return self.said.get(path) or self._maps.there(path)
 
     def _there(self, notification: Notification) -> Notification:
         """A notification with the paths as the CLI knows them."""
-        return moved(notification, self.there) if self._maps().pairs else notification
+        return moved(notification, self.there) if self._maps.pairs else notification
 
     def handed_over(self) -> dict[str, Any]:
         """The session id that the CLI uses, by which the next instance finds it, and what it has called its files."""
@@ -230,7 +229,7 @@ class Session:
             self._drained.set()
         elif not self._is_waiting:
             self._is_waiting = True
-            self._background(self._send_later(stream))
+            self._server.background(self._send_later(stream))
 
     async def _send_later(self, stream: Stream) -> None:
         try:
@@ -282,30 +281,8 @@ class Stream:
 class CliSessions:
     """The sessions of one window."""
 
-    def __init__(
-        self,
-        window: WindowId,
-        background: Background,
-        *,
-        on_stream: Callable[[Session], None],
-        on_end: Callable[[Session], Coroutine[Any, Any, None]],
-        on_resumed: Callable[[Session], None],
-        on_unsendable: Unsendable,
-        on_change: Callable[[], object],
-        maps: Callable[[], PathMaps] = PathMaps,
-    ) -> None:
-        """`on_change` is called when a stream has opened or closed.
-
-        `maps` gives the folders as CLIs call them that run somewhere else.
-        """
-        self._maps = maps
-        self._window = window
-        self._background = background
-        self._on_stream = on_stream
-        self._on_end = on_end
-        self._on_resumed = on_resumed
-        self._on_unsendable = on_unsendable
-        self._on_change = on_change
+    def __init__(self, server: WindowServer) -> None:
+        self._server = server
         self.is_left = False
         """Whether the next instance has the sessions: no new work begins here."""
         self._sessions: dict[str, Session] = {}
@@ -341,15 +318,7 @@ class CliSessions:
         WebSocket ends with that.
         """
         session = self._sessions[identifier] = Session(
-            identifier,
-            self._window,
-            cli,
-            self._background,
-            self._on_unsendable,
-            is_agent=is_agent,
-            is_in_terminal=not is_elsewhere and (is_model or not is_agent),
-            door=door,
-            maps=self._maps if is_elsewhere else PathMaps,
+            self._server, identifier, cli, is_agent=is_agent, is_model=is_model, is_elsewhere=is_elsewhere, door=door
         )
         if not is_agent:
             if door != "websocket":
@@ -366,29 +335,29 @@ class CliSessions:
     def resumed(self, session: Session, known_as: str) -> None:
         """A session from before a reload goes on; `known_as` is the id that its CLI knows."""
         session.known_as = known_as
-        self._on_resumed(session)
+        self._server.resumed(session)
 
     def end(self, identifier: str) -> None:
         """A session is over."""
         self._cancel_end(identifier)
         if session := self._sessions.pop(identifier, None):
             logger.info("%s has disconnected", session.cli)
-            self._on_change()
-            self._background(self._on_end(session))
+            self._server.host.streams_changed()
+            self._server.background(self._server.session_ended(session))
 
     def stream_opened(self, session: Session, stream: Stream) -> None:
         """A session's stream is open."""
         self._cancel_end(session.identifier)
         session.stream_opened(stream)
-        self._on_stream(session)
-        self._on_change()
+        self._server.contexts.stream_opened(session)
+        self._server.host.streams_changed()
 
     def stream_closed(self, session: Session, stream: Stream) -> None:
         """A session's stream is gone. The session ends too unless a stream comes back in time."""
         if session.stream_closed(stream) and session.identifier in self._sessions:
             if not session.is_agent:
                 self._end_later(session.identifier)
-            self._on_change()
+            self._server.host.streams_changed()
 
     async def flush(self) -> None:
         """Send what waits for the streams that are open. A CLI that reads nothing keeps this waiting."""

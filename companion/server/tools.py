@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 from pydantic_core import to_json
@@ -22,7 +22,7 @@ from ..protocol import (
     OpenDiffArguments,
 )
 from .knowledge import EditorKnowledge, NotSharedError, answer_of
-from .offer import Asking, Later, Offer, ServedTools, failed, text
+from .offer import Asking, Later, ServedTools, decided, failed, text, why_refused
 from .sessions import Session, StreamWire
 from .tool_schemas import (
     FindReferencesArguments,
@@ -41,6 +41,9 @@ from .tool_schemas import (
     PointOutArguments,
     SymbolsAnswer,
 )
+
+if TYPE_CHECKING:
+    from .window import WindowServer
 
 TOOLS: list[dict[str, Any]] = [
     {
@@ -64,14 +67,14 @@ class Tools(ServedTools):
     server_version = __version__
     names = tuple(one["name"] for one in TOOLS)
 
-    def __init__(self, offer: Offer) -> None:
-        super().__init__(offer)
-        self._agents = AgentTools(offer)
+    def __init__(self, server: WindowServer) -> None:
+        super().__init__(server)
+        self._agents = AgentTools(server)
 
     @property
     def are_for_clis(self) -> bool:
         """Whether the model of a CLI may use the tools for agents."""
-        return self._offer.settings().agents_use_editor
+        return self._server.settings.agents_use_editor
 
     def listing(self, session: Session | None) -> dict[str, Any]:
         """The result of tools/list. A CLI that isn't offered both tools asks only in its terminal."""
@@ -79,7 +82,7 @@ class Tools(ServedTools):
             return {"tools": []}
         if session.is_agent:
             return {"tools": self._agents.listing()}
-        return {"tools": TOOLS if self._offer.settings().show_diffs else []}
+        return {"tools": TOOLS if self._server.settings.show_diffs else []}
 
     def names_for(self, session: Session) -> Collection[str]:
         """The tools that a session may call."""
@@ -95,7 +98,7 @@ class Tools(ServedTools):
             return await self._about_to_open(session, OpenDiffArguments.model_validate(arguments), later)
         closed = CloseDiffArguments.model_validate(arguments)
         session.proposed = {one: path for one, path in session.proposed.items() if path != closed.file_path}
-        content = await self._offer.reviews.close(session, closed.file_path, is_answered=closed.suppress_notification)
+        content = await self._server.reviews.close(session, closed.file_path, is_answered=closed.suppress_notification)
         return text(json.dumps({} if content is None else {"content": content}))
 
     def write(self, session: Session, wire: StreamWire, notification: Notification) -> bool:  # noqa: ARG002
@@ -105,7 +108,7 @@ class Tools(ServedTools):
     async def _about_to_open(self, session: Session, opened: OpenDiffArguments, later: Later) -> dict[str, Any]:
         this = object()
         session.proposed[this] = opened.file_path
-        if why := await self._offer.refusal(session, opened.file_path, "openDiff", "filePath"):
+        if why := await why_refused(self._server, session, opened.file_path, "openDiff", "filePath"):
             session.proposed.pop(this, None)
             return failed(why)
 
@@ -117,8 +120,8 @@ class Tools(ServedTools):
         return {"content": [], "isError": False}
 
     def _open(self, session: Session, opened: OpenDiffArguments) -> None:
-        if session in self._offer.sessions:  # nobody would get the outcome otherwise
-            self._offer.reviews.open(session, opened.file_path, opened.new_content, connected=session.since)
+        if session in self._server.sessions:  # nobody would get the outcome otherwise
+            self._server.reviews.open(session, opened.file_path, opened.new_content, connected=session.since)
 
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
@@ -158,9 +161,9 @@ class AgentTool:
 class AgentTools:
     """Answers the calls of one window's agents."""
 
-    def __init__(self, offer: Offer) -> None:
-        self._offer = offer
-        self._tools = {each.name: each for each in self._all(offer.knowledge)}
+    def __init__(self, server: WindowServer) -> None:
+        self._server = server
+        self._tools = {each.name: each for each in self._all(server.knowledge)}
 
     def listing(self) -> list[dict[str, Any]]:
         """The tools that the settings offer."""
@@ -168,7 +171,7 @@ class AgentTools:
 
     def names(self) -> list[str]:
         """Their names."""
-        settings = self._offer.settings()
+        settings = self._server.settings
         return [
             name
             for name in self._tools
@@ -184,20 +187,20 @@ class AgentTools:
         return _result(answer, await self._news(session) if name != "openDiff" else [])
 
     async def _news(self, session: Session) -> list[Any]:
-        settings = self._offer.settings()
+        settings = self._server.settings
         if not settings.agents_new_problems:
             return []
-        return [answer_of(each, settings.sharing) for each in await self._offer.news.of(session.cli)]
+        return [answer_of(each, settings.sharing) for each in await self._server.news.of(session.cli)]
 
     async def _open_diff(self, session: Session, opened: OpenDiffArguments) -> OpenDiffAnswer:
-        if why := await self._offer.refusal(session, opened.file_path, "openDiff", "filePath"):
+        if why := await why_refused(self._server, session, opened.file_path, "openDiff", "filePath"):
             raise NotSharedError(why)
-        outcome = await self._offer.decided(Asking(session), opened.file_path, opened.new_content)
+        outcome = await decided(self._server, Asking(session), opened.file_path, opened.new_content)
         return OpenDiffAnswer.model_construct(**outcome)
 
     async def _get_context(self, _session: Session, _arguments: NoArguments) -> GetContextAnswer:
         async with asyncio.timeout(DISK):
-            context = await self._offer.context()
+            context = await self._server.contexts.context()
         return GetContextAnswer.model_validate(context.message if context else {}, by_alias=True)
 
     def _all(self, knowledge: EditorKnowledge) -> list[AgentTool]:

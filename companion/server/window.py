@@ -10,7 +10,6 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..clis.elsewhere import PathMaps
 from ..clis.processes import wrote
 from ..handover import Inheritance, OpenConnection
 from ..protocol import (
@@ -32,10 +31,10 @@ from .http.access import Access
 from .http.app import App, AwaitedSession
 from .http.connections import HttpServer
 from .knowledge import EditorKnowledge, NewProblems
-from .offer import AskingBefore, Offer
+from .offer import AskingBefore
 from .sessions import STREAM_GONE_LIMIT, Background, CliSessions, Session
 from .tools import Tools
-from .window_screen import ElsewhereOffer, ElsewhereState, WindowScreen
+from .window_screen import ElsewhereOffer, ElsewhereState, ServerHost, WindowScreen
 
 logger = logging.getLogger(__name__)
 
@@ -52,53 +51,29 @@ class WindowServer:
     """Serves one window's endpoint until it is closed."""
 
     def __init__(
-        self,
-        endpoint: Endpoint,
-        editor: WindowScreen,
-        reviews: Reviews,
-        settings: Settings,
-        background: Background,
-        may_tell: asyncio.Event,
-        on_folders: Callable[[], None],
-        on_streams: Callable[[], object],
+        self, endpoint: Endpoint, editor: WindowScreen, reviews: Reviews, host: ServerHost, background: Background
     ) -> None:
-        """`may_tell` is set as soon as the settings are known, without which nothing of a file is told.
-
-        `on_streams` is called when the stream of a session has opened or closed.
-        """
         self.endpoint = endpoint
-        self.settings = settings
-        self._editor = editor
-        self._reviews = reviews
-        self._background = background
-        self._on_folders = on_folders
-        """Called when the folders have been published."""
+        self.editor = editor
+        self.reviews = reviews
+        self.host = host
+        self.background = background
         self._loop = asyncio.get_running_loop()
-        self.contexts = self._context_sender(may_tell)
-        self.sessions = self._cli_sessions(on_streams)
+        self.contexts = ContextSender(self)
+        self.sessions = CliSessions(self)
         self._awaited: dict[str, AwaitedSession] = {}
         """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
-        knowledge = EditorKnowledge(
+        self.knowledge = EditorKnowledge(
             endpoint.window, editor.tools, FileReads(), lambda: self.settings, lambda: self.endpoint.folders
         )
-        self.news = NewProblems(knowledge.look)
+        """What is told of the window's files, as `context` and `context_exclude` allow it."""
+        self.news = NewProblems(self.knowledge.look)
         """What the agents' changes have made."""
-        offer = Offer(
-            endpoint,
-            self.sessions,
-            reviews,
-            knowledge,
-            self.news,
-            self.contexts.context,
-            lambda: self.settings,
-            self._unsendable,
-            self._background,
-        )
-        tools = Tools(offer)
+        tools = Tools(self)
         access = Access(endpoint, tools)
         self._app = App(endpoint, self.sessions, access, tools)
-        self.websockets = ClaudeDoor(offer, access)
-        self._local = CopilotDoor(offer)
+        self.websockets = ClaudeDoor(self, access)
+        self._local = CopilotDoor(self)
         self._server = HttpServer(self._app, self.websockets.protocol)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when requests are answered, or with the reason why they can't be."""
@@ -109,29 +84,10 @@ class WindowServer:
         self._is_opening = False
         self._is_closing = False
 
-    def _context_sender(self, may_tell: asyncio.Event) -> ContextSender:
-        return ContextSender(
-            self.endpoint,
-            self._editor.served,
-            FileReads(),
-            lambda: self.settings,
-            lambda: self.sessions,
-            self._background,
-            may_tell,
-            self._folders_changed,
-        )
-
-    def _cli_sessions(self, on_streams: Callable[[], object]) -> CliSessions:
-        return CliSessions(
-            self.endpoint.window,
-            self._background,
-            on_stream=self.contexts.stream_opened,
-            on_end=self._end,
-            on_resumed=self._resumed,
-            on_unsendable=self._unsendable,
-            on_change=on_streams,
-            maps=lambda: PathMaps(self.settings.path_maps),
-        )
+    @property
+    def settings(self) -> Settings:
+        """Those of the window, as they are now."""
+        return self.host.settings_of(self.endpoint.window)
 
     def owner_of(self, review: Mapping[str, Any]) -> Owner:
         """The owner of a review that the previous instance has left."""
@@ -152,18 +108,19 @@ class WindowServer:
             said = left.get("said", {})
             awaited = self._awaited[known_as] = AwaitedSession(known_as, self.endpoint.window, cli, outbox, said)
             loop = asyncio.get_running_loop()
-            loop.call_later(STREAM_GONE_LIMIT, self._reviews.orphan, awaited)  # until it comes back after all
+            loop.call_later(STREAM_GONE_LIMIT, self.reviews.orphan, awaited)  # until it comes back after all
         return self._awaited[known_as]
 
     def _call_ended(self, asking: AskingBefore) -> None:
         """A call from before the reload is over, on whatever thread: its diff, if it is still open, has no owner."""
         with contextlib.suppress(RuntimeError):  # this instance has ended as well
-            self._loop.call_soon_threadsafe(self._reviews.orphan, asking)
+            self._loop.call_soon_threadsafe(self.reviews.orphan, asking)
 
-    def _resumed(self, session: Session) -> None:
+    def resumed(self, session: Session) -> None:
+        """A session from before a reload goes on."""
         if awaited := self._awaited.pop(session.known_as, None):
             session.said.update(awaited.said)
-            self._reviews.pass_on(awaited, session)
+            self.reviews.pass_on(awaited, session)
 
     @property
     def tells_news(self) -> bool:
@@ -256,16 +213,16 @@ class WindowServer:
     def _waits(self) -> bool:
         return self.sessions.is_left and any(session.calls for session in self.sessions)
 
-    def _unsendable(self, session: Owner, notification: Notification) -> None:
+    def unsendable(self, session: Owner, notification: Notification) -> None:
         """Half of a surrogate pair is no text that JSON in UTF-8 can hold. The session goes on without it."""
         if isinstance(notification, DiffAccepted):
             path, content = notification.params.file_path, notification.params.content
             name = os.path.basename(path)
             why = UNSENT_TEXT.format(cli=session.cli, name=name)
-            self._editor.messenger.keep_text(session.window, name, content, why)
+            self.editor.messenger.keep_text(session.window, name, content, why)
             session.notify(DiffRejected(params=DiffOutcomeParams(file_path=path)))
         elif not isinstance(notification, ContextUpdate) or self.contexts.is_news():
-            self._editor.messenger.say(UNSENT.format(cli=session.cli), session.window)
+            self.editor.messenger.say(UNSENT.format(cli=session.cli), session.window)
 
     def admit(self, agent: str) -> tuple[str, str]:
         """Let in an agent that a chat has started. Returns the address for it, and its token."""
@@ -293,8 +250,9 @@ class WindowServer:
             if session.is_agent and session.cli == name:
                 self.sessions.end(session.identifier)
 
-    def _folders_changed(self) -> None:
-        self._on_folders()
+    def folders_changed(self) -> None:
+        """The endpoint has got other folders, which are not published yet."""
+        self.host.folders_changed(self.endpoint.window)
         self.publish()
 
     def publish(self) -> None:
@@ -304,7 +262,7 @@ class WindowServer:
     def _publish(self) -> list[str]:
         problems = self.endpoint.publish()
         with contextlib.suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._on_folders)
+            self._loop.call_soon_threadsafe(self.host.folders_changed, self.endpoint.window)
             self._loop.call_soon_threadsafe(self.watch)
         return problems
 
@@ -317,9 +275,9 @@ class WindowServer:
         is_served = self.started.done() and not self.started.exception() and not self._is_closing
         if is_served and not self._is_opening and not self._server.is_accepting:
             self._is_opening = True
-            self._background(self._open_again())
+            self.background(self._open_again())
         elif is_served and self._local.is_due:
-            self._background(self._local.open())
+            self.background(self._local.open())
 
     async def _open_again(self) -> None:
         try:
@@ -348,20 +306,21 @@ class WindowServer:
         self._disk_work[name] = work
         if not self._is_on_disk:
             self._is_on_disk = True
-            self._background(self._work_on_disk())
+            self.background(self._work_on_disk())
 
     async def _work_on_disk(self) -> None:
         try:
             while self._disk_work:
                 for problem in await asyncio.to_thread(self._disk_work.pop(next(iter(self._disk_work)))):
-                    self._editor.messenger.say(problem, self.endpoint.window)
+                    self.editor.messenger.say(problem, self.endpoint.window)
                 for problem in self.endpoint.settled():
-                    self._editor.messenger.settle(problem)
+                    self.editor.messenger.settle(problem)
         finally:
             self._is_on_disk = False
 
-    async def _end(self, session: Session) -> None:
-        self._reviews.orphan(session)
+    async def session_ended(self, session: Session) -> None:
+        """A session is over: nobody waits for its diffs any more."""
+        self.reviews.orphan(session)
         self.endpoint.state.titles.pop(session.known_as, None)
         if session.door != "websocket":
             app = self._app if session.door == "http" else self._local.app

@@ -1,15 +1,19 @@
-"""What a window's server needs from an editor, and the values that it gets. Standard library only."""
+"""What a window's server needs from an editor and from its host, and the values that it gets. Standard library only."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..comments import Comment
 from ..editor import Screen, ViewId, WindowId
 from ..problems import ShownProblems
+from ..settings import Settings
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,4 +225,25 @@ class WindowScreen(Screen, Protocol):
     @property
     def tools(self) -> EditorTools:
         """What the tools ask."""
+        ...
+
+
+class ServerHost(Protocol):
+    """Who has the servers of all windows. Called on the companion thread."""
+
+    @property
+    def may_tell(self) -> asyncio.Event:
+        """Set as soon as the settings are known, without which nothing of a file is told."""
+        ...
+
+    def settings_of(self, window: WindowId) -> Settings:
+        """The settings of a window."""
+        ...
+
+    def folders_changed(self, window: WindowId) -> None:
+        """A window has other folders, or they have been published."""
+        ...
+
+    def streams_changed(self) -> None:
+        """The stream of a session has opened or closed."""
         ...

@@ -23,7 +23,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
@@ -42,7 +42,7 @@ from ...review.review import Owner, Unclaimed
 from ...visible import is_plain
 from ..http.access import Access
 from ..knowledge import NotSharedError
-from ..offer import CANCELLED, Offer, answered, failed, text
+from ..offer import CANCELLED, answered, failed, text, why_refused
 from ..sessions import MOST_CALLS, Session, Stream
 from ..tool_schemas import (
     MOST,
@@ -53,6 +53,9 @@ from ..tool_schemas import (
     PlaceAnswer,
 )
 from .websocket import WebSocket, frame
+
+if TYPE_CHECKING:
+    from ..window import WindowServer
 
 WAIT = 2.0
 """Seconds that getDiagnostics waits for a language server. The CLI asks before each request to its model."""
@@ -139,13 +142,13 @@ def _json(value: object) -> dict[str, Any]:
     return text(json.dumps(value, ensure_ascii=False))
 
 
-async def selection_of(offer: Offer, there: Callable[[str], str] = str) -> dict[str, Any]:
+async def selection_of(server: WindowServer, there: Callable[[str], str] = str) -> dict[str, Any]:
     """What is selected in a window, as `selection_changed` has it. A nameless file if nothing may be told.
 
     `there` gives what the CLI calls a path.
     """
     try:
-        found = await offer.knowledge.selection()
+        found = await server.knowledge.selection()
     except NotSharedError:
         found = None
     if found is None or found.path is None or not found.selections:
@@ -174,9 +177,9 @@ def _place(place: PlaceAnswer | None) -> dict[str, int]:
 class ClaudeTools:
     """Answers the calls that no person decides on."""
 
-    def __init__(self, offer: Offer) -> None:
-        self._offer = offer
-        self._knowledge = offer.knowledge
+    def __init__(self, server: WindowServer) -> None:
+        self._server = server
+        self._knowledge = server.knowledge
         self.runs: dict[str, Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]] = {
             "getDiagnostics": self._diagnostics,
             "openFile": self._open_file,
@@ -228,12 +231,12 @@ class ClaudeTools:
         )
 
     async def _folders(self, _arguments: dict[str, Any]) -> dict[str, Any]:
-        folders = self._offer.endpoint.folders
+        folders = self._server.endpoint.folders
         named = [{"name": Path(one).name, "uri": Path(one).as_uri(), "path": one} for one in folders]
         return _json({"success": True, "folders": named, "rootPath": next(iter(folders), None)})
 
     async def _selection(self, _arguments: dict[str, Any]) -> dict[str, Any]:
-        selection = await selection_of(self._offer)
+        selection = await selection_of(self._server)
         if not selection["filePath"]:
             return _json({"success": False, "message": NO_EDITOR})
         return _json({"success": True, **selection})
@@ -289,14 +292,14 @@ Mention = tuple[str, Sequence[tuple[int, int]]]
 class ClaudeDoor:
     """The WebSockets of one window."""
 
-    def __init__(self, offer: Offer, access: Access) -> None:
-        self._offer = offer
+    def __init__(self, server: WindowServer, access: Access) -> None:
+        self._server = server
         self._access = access
-        self._tools = ClaudeTools(offer)
+        self._tools = ClaudeTools(server)
         self._clients: list[Client] = []
         self._inherited: list[tuple[Client, Mapping[str, Any]]] = []
-        for one in offer.endpoint.state.live:
-            client = Client(offer, self._tools, one["family"], self._forget)
+        for one in server.endpoint.state.live:
+            client = Client(server, self._tools, one["family"], self._forget)
             client.inherit(one)
             self._inherited.append((client, one))
             self._clients.append(client)
@@ -319,13 +322,13 @@ class ClaudeDoor:
         """A connection is open."""
         caller = self._caller(headers)
         assert caller  # noqa: S101 - it was let in
-        client = Client(self._offer, self._tools, caller, self._forget)
+        client = Client(self._server, self._tools, caller, self._forget)
         client.wire = wire
         self._clients.append(client)
         return client
 
     def _caller(self, headers: Headers) -> str | None:
-        return self._offer.endpoint.caller(headers.get(TOKEN, ""), "websocket")
+        return self._server.endpoint.caller(headers.get(TOKEN, ""), "websocket")
 
     def _forget(self, client: Client) -> None:
         self._clients.remove(client)
@@ -335,12 +338,12 @@ class ClaudeDoor:
         for client, _ in self._inherited:
             if client.identifier == left["websocket"] and (found := client.proposals.get(left["call"])):
                 return found
-        return Unclaimed(self._offer.endpoint.window, cli)
+        return Unclaimed(self._server.endpoint.window, cli)
 
     async def resume(self) -> None:
         """Go on with the connections of the previous instance."""
         # Not before: where the libraries fail, the next attempt begins with them.
-        inherited, self._inherited, self._offer.endpoint.state.live = self._inherited, [], []
+        inherited, self._inherited, self._server.endpoint.state.live = self._inherited, [], []
         for client, left in inherited:
             client.wire = wire = WebSocket.resumed(self, client, left["unread"])
             connection: socket.socket = left["socket"]
@@ -388,7 +391,9 @@ _MENTIONS = re.compile(r"\s@")
 class Client:
     """A CLI on a WebSocket."""
 
-    def __init__(self, offer: Offer, tools: ClaudeTools, caller: str, forget: Callable[[Client], object]) -> None:
+    def __init__(
+        self, server: WindowServer, tools: ClaudeTools, caller: str, forget: Callable[[Client], object]
+    ) -> None:
         """`caller` is the family whose token it has, and where it runs; `clientInfo` may say that it is another."""
         self.wire: WebSocket | None = None
         self.family = next(one for one in FAMILIES if f"{caller} ".startswith(f"{one.name} "))
@@ -397,7 +402,7 @@ class Client:
         self.identifier = secrets.token_hex(16)
         self.proposals: dict[int | str, Proposal] = {}
         """The open diffs, by the ids of their calls."""
-        self._offer = offer
+        self.server = server
         self._tools = tools
         self._forget = forget
         self._session: Session | None = None
@@ -442,7 +447,7 @@ class Client:
     def lost(self) -> None:
         """The connection has ended: nobody waits for its diffs any more."""
         for proposal in list(self.proposals.values()):
-            self._offer.reviews.orphan(proposal)
+            self.server.reviews.orphan(proposal)
         self.proposals.clear()
         self._end()
 
@@ -453,7 +458,7 @@ class Client:
         if self._stream:
             self._stream.end()
         if self._session:
-            self._offer.sessions.end(self.identifier)
+            self.server.sessions.end(self.identifier)
 
     def close(self) -> None:
         """The window closes: its diffs are answered already."""
@@ -506,7 +511,7 @@ class Client:
 
     def _begin(self) -> Session:
         is_elsewhere = bool(self._place)
-        begun = self._offer.sessions.begin(self.identifier, self.cli, is_elsewhere=is_elsewhere, door="websocket")
+        begun = self.server.sessions.begin(self.identifier, self.cli, is_elsewhere=is_elsewhere, door="websocket")
         self._session = begun
         return begun
 
@@ -533,7 +538,7 @@ class Client:
         if self._session and self.wire and self.wire.is_open and self._stream is None:
             self._stream = _Stream(self._notify, self.wire.readable)
             self._session.initialized(self)
-            self._offer.sessions.stream_opened(self._session, self._stream)
+            self.server.sessions.stream_opened(self._session, self._stream)
 
     async def send_ping(self) -> None:
         """Returns when the client has answered."""
@@ -569,7 +574,7 @@ class Client:
         self._is_due = True
         if not self._is_telling:
             self._is_telling = True
-            self._offer.background(self._tell_selection())
+            self.server.background(self._tell_selection())
 
     async def _tell_selection(self) -> None:
         """Tell what is selected. The editor is asked once for all that changes meanwhile."""
@@ -577,7 +582,7 @@ class Client:
             while self._is_due and self.wire and self.wire.is_open and self.wire.is_readable:
                 self._is_due = False
                 with contextlib.suppress(TimeoutError):
-                    selection = await selection_of(self._offer, self._session.there if self._session else str)
+                    selection = await selection_of(self.server, self._session.there if self._session else str)
                     for place in ("start", "end"):
                         selection["selection"][place]["line"] += self.family.first_line
                     if selection != self._told:
@@ -589,7 +594,7 @@ class Client:
     # ClaudeTools
 
     def _offered(self) -> list[str]:
-        shows = self.family.shows_diffs and self._offer.settings().show_diffs
+        shows = self.family.shows_diffs and self.server.settings.show_diffs
         # The others are about files of this computer.
         return [name for name in TOOLS if (shows if name in DIFF_TOOLS else not self._place)]
 
@@ -642,13 +647,13 @@ class Client:
     async def _open(self, session: Session, identifier: int | str, given: OpenDiff) -> dict[str, Any] | None:
         path = given.new_file_path
         proposal = self.proposals[identifier] = Proposal(self, identifier, path, given.tab_name)
-        if why := await self._offer.refusal(session, path, "openDiff", "new_file_path"):
+        if why := await why_refused(self.server, session, path, "openDiff", "new_file_path"):
             del self.proposals[identifier]
             return failed(why)
         # It has one question for a file at a time: an older one has been answered in the terminal.
         self._withdraw(lambda one: one is not proposal and (one.tab == given.tab_name or one.path == path))
         connected = session.since if session.is_in_terminal else None
-        self._offer.reviews.open(proposal, path, given.new_file_contents, connected=connected)
+        self.server.reviews.open(proposal, path, given.new_file_contents, connected=connected)
         return None
 
     def _withdraw(self, is_meant: Callable[[Proposal], bool]) -> int:
@@ -663,11 +668,6 @@ class Client:
             if opening := self._answering.pop(proposal.identifier, None):
                 opening.cancel()  # it was given up before it has opened
             self._answer(proposal.identifier, texts(*words))
-
-    @property
-    def offer(self) -> Offer:
-        """What its window offers."""
-        return self._offer
 
     @property
     def cli(self) -> str:
@@ -693,7 +693,7 @@ class Client:
         if left is None:
             for proposal in list(self.proposals.values()):
                 self.settled(proposal, ["DIFF_REJECTED", proposal.tab])
-                self._offer.reviews.orphan(proposal)
+                self.server.reviews.orphan(proposal)
             self.close()
             return None
         connection, unread = left
@@ -745,7 +745,7 @@ class Proposal:
         self.identifier = identifier
         self.path = path
         self.tab = tab
-        self.window = client.offer.endpoint.window
+        self.window = client.server.endpoint.window
         self.cli = client.cli
         self.connection: socket.socket | None = None
         """Set when the next instance has the connection."""
@@ -760,14 +760,14 @@ class Proposal:
         try:
             content.encode()
         except UnicodeEncodeError:
-            self._client.offer.unsendable(self, notification)
+            self._client.server.unsendable(self, notification)
         else:
             self._client.settled(self, ["FILE_SAVED", content])
 
     def withdraw(self) -> None:
         """The CLI doesn't wait for the person any more. What they have edited is kept in a tab."""
         self.notify(DiffRejected(params=DiffOutcomeParams(file_path=self.path)))
-        self._client.offer.background(self._client.offer.reviews.close(self, self.path))
+        self._client.server.background(self._client.server.reviews.close(self, self.path))
 
     def handed_over(self) -> dict[str, Any]:
         """The call, which the next instance answers; if there is none, whoever keeps the connection does."""

@@ -16,7 +16,7 @@ import re
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ConfigDict, StrictStr
@@ -31,9 +31,12 @@ from ..endpoint import Endpoint
 from ..http.app import App
 from ..http.connections import HttpServer
 from ..knowledge import NotSharedError
-from ..offer import Asking, Later, Offer, ServedTools, failed, text
+from ..offer import Asking, Later, ServedTools, decided, failed, text, why_refused
 from ..sessions import Session, Stream, StreamWire
 from .claude import ClaudeTools, CloseTab, Diagnostics, Nothing, selection_of
+
+if TYPE_CHECKING:
+    from ..window import WindowServer
 
 logger = logging.getLogger(__name__)
 
@@ -81,14 +84,14 @@ class CopilotTools(ServedTools):
     server_version = "1.0.0"
     names = tuple(TOOLS)
 
-    def __init__(self, offer: Offer) -> None:
-        super().__init__(offer)
-        self._claude = ClaudeTools(offer)
+    def __init__(self, server: WindowServer) -> None:
+        super().__init__(server)
+        self._claude = ClaudeTools(server)
         self._pushes: WeakKeyDictionary[Session, Pushes] = WeakKeyDictionary()
 
     def listing(self, session: Session | None) -> dict[str, Any]:
         """The result of tools/list."""
-        shows = self._offer.settings().show_diffs
+        shows = self._server.settings.show_diffs
         return {
             "tools": [
                 {
@@ -111,7 +114,7 @@ class CopilotTools(ServedTools):
             pushes = self._pushes[session] = Pushes(self, wire)
         if not pushes.is_telling:
             pushes.is_telling = True
-            self._offer.background(pushes.tell(stream))
+            self._server.background(pushes.tell(stream))
         pushes.is_due = True
         return True
 
@@ -135,7 +138,7 @@ class CopilotTools(ServedTools):
                 return _json(await self.diagnostics(Diagnostics.model_validate(arguments).uri))
             case "update_session_name":
                 name = SessionName.model_validate(arguments).name
-                self._offer.endpoint.state.titles[session.known_as] = shortened(name, MOST_TITLE)
+                self._server.endpoint.state.titles[session.known_as] = shortened(name, MOST_TITLE)
                 return _json({"success": True})
             case "close_diff":
                 return self._close(session, CloseTab.model_validate(arguments).tab_name)
@@ -144,7 +147,7 @@ class CopilotTools(ServedTools):
 
     async def selection(self) -> dict[str, Any]:
         """What is selected. A nameless file if nothing may be told."""
-        selection = await selection_of(self._offer)
+        selection = await selection_of(self._server)
         return {**selection, "fileUrl": _url(selection["fileUrl"])}
 
     async def diagnostics(self, uri: str = "") -> list[dict[str, Any]]:
@@ -160,25 +163,26 @@ class CopilotTools(ServedTools):
 
     async def _open(self, session: Session, given: DiffCall) -> dict[str, Any]:
         path, tab, call = given.original_file_path, given.tab_name, _call_of(given.tab_name)
-        self._offer.endpoint.cancel(session, call)
+        self._server.endpoint.cancel(session, call)
         asking = Asking(session, is_model=False)
         session.calls[call] = asking.close
         try:
-            if not self._offer.settings().show_diffs:
+            if not self._server.settings.show_diffs:
                 return failed("open_diff: the user has turned diffs off.")
-            if why := await self._offer.refusal(session, path, "open_diff", "original_file_path"):
+            if why := await why_refused(self._server, session, path, "open_diff", "original_file_path"):
                 return failed(why)
             if asking.has_outcome:  # it was closed meanwhile
                 return _outcome(tab, "closed")
-            title = self._offer.endpoint.state.titles.get(session.known_as, "")
-            decided = self._offer.decided(asking, path, given.new_file_contents, title=title, connected=session.since)
-            return _outcome(tab, (await decided)["outcome"])
+            title = self._server.endpoint.state.titles.get(session.known_as, "")
+            new, since = given.new_file_contents, session.since
+            found = await decided(self._server, asking, path, new, title=title, connected=since)
+            return _outcome(tab, found["outcome"])
         finally:
             if session.calls.get(call) == asking.close:
                 del session.calls[call]
 
     def _close(self, session: Session, tab: str) -> dict[str, Any]:
-        is_open = self._offer.endpoint.cancel(session, _call_of(tab))
+        is_open = self._server.endpoint.cancel(session, _call_of(tab))
         return _json(
             {"success": True, "already_closed": not is_open, "tab_name": tab, "message": "Closed", "error": None}
         )
@@ -261,10 +265,10 @@ PIPE = r"\\.\pipe\qwen-companion-{name}.sock"
 class CopilotDoor:
     """The socket of one window."""
 
-    def __init__(self, offer: Offer) -> None:
-        self._offer = offer
+    def __init__(self, server: WindowServer) -> None:
+        self._endpoint = server.endpoint
         self._is_opening = False
-        self.app = App(offer.endpoint, offer.sessions, Nonce(offer.endpoint), CopilotTools(offer), "socket")
+        self.app = App(server.endpoint, server.sessions, Nonce(server.endpoint), CopilotTools(server), "socket")
         self.server = HttpServer(self.app)
 
     async def open(self, inherited: Sequence[OpenConnection] = ()) -> None:
@@ -272,7 +276,7 @@ class CopilotDoor:
         if self._is_opening:
             return
         self._is_opening = True
-        endpoint = self._offer.endpoint
+        endpoint = self._endpoint
         try:
             if sys.platform == "win32":
                 # Another instance's pipe can't be served: asyncio binds it to its own loop.
@@ -290,7 +294,7 @@ class CopilotDoor:
     @property
     def is_due(self) -> bool:
         """Whether there is a socket that nobody serves."""
-        return self._offer.endpoint.state.local is not None and not self.server.is_accepting
+        return self._endpoint.state.local is not None and not self.server.is_accepting
 
 
 class Nonce:

@@ -176,7 +176,7 @@ class TestEnd:
         plain, opened = Tools._open, threading.Event()
 
         def late(self: Tools, session: sessions.Session, arguments: Any) -> None:
-            self._offer.sessions.end(session.identifier)
+            self._server.sessions.end(session.identifier)
             plain(self, session, arguments)
             opened.set()
 

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Coroutine
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -322,7 +323,13 @@ class TestDelivery:
         def background(work: Coroutine[Any, Any, object]) -> None:
             tasks.append(asyncio.get_running_loop().create_task(work))
 
-        session = sessions.Session("id", WindowId(1), "Qwen Code", background, lambda *_: pytest.fail("it can be sent"))
+        server: Any = SimpleNamespace(
+            endpoint=SimpleNamespace(window=WindowId(1)),
+            background=background,
+            settings=Settings(),
+            unsendable=lambda *_: pytest.fail("it can be sent"),
+        )
+        session = sessions.Session(server, "id", "Qwen Code")
         session.initialized(cast("Any", object()))
         return session
 
