@@ -26,6 +26,8 @@ from ..json_text import read_own
 from ..platforms import programs
 from ..platforms.files import user_id
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 
@@ -141,8 +143,6 @@ def _runs(process: psutil.Process) -> bool:
     except psutil.Error:
         return False
 
-
-logger = logging.getLogger(__name__)
 
 Kind = Literal["daemon", "agent"]
 """What a recorded process is."""

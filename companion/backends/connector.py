@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from .daemon.client import DaemonAgent
     from .daemon.decoder import EventCursor
 
+logger = logging.getLogger(__name__)
+
 
 class Daemons:
     """The daemons of one window: one private daemon for each folder that a chat works in."""
@@ -88,8 +90,6 @@ def end_inherited(left: Mapping[str, Any]) -> None:
     for one in left["daemons"].values():
         stop_now(from_plain(one))
 
-
-logger = logging.getLogger(__name__)
 
 START_STEP = 5
 """Seconds between two looks at a start that takes long."""

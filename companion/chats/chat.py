@@ -51,6 +51,19 @@ FRAMES_PER_SECOND = 30
 """Snapshots that a screen gets at most."""
 SLOW = 0.1
 """Seconds after which a screen counts as busy that hasn't taken what is to be shown."""
+SEND_LIMIT = 60.0
+"""Seconds that a prompt waits for the connection."""
+QUICK_STOP_LIMIT = 1.0
+"""Seconds that a private daemon has to end by itself while the editor waits."""
+MOST_SHOWN = 200
+"""Turns that a chat's text has, unless the person scrolls up to further ones."""
+LEAST_SHOWN = 180
+"""Turns that stay when there are more than that."""
+CLOSED = "The chat was closed before this was sent."
+CHANGED = "The conversation has changed before this was sent."
+_OVER = {"lost", "ended"}
+"""The states of a connection that only a person ends."""
+BUSY = "A turn runs: wait until it ends, or cancel it first."
 
 
 class Renderer:
@@ -221,20 +234,6 @@ async def snapshots(conversation: Conversation, per_second: float = FRAMES_PER_S
         await conversation.changed.wait()
         yield conversation.snapshot()
         await asyncio.sleep(1 / per_second)
-
-
-SEND_LIMIT = 60.0
-"""Seconds that a prompt waits for the connection."""
-QUICK_STOP_LIMIT = 1.0
-"""Seconds that a private daemon has to end by itself while the editor waits."""
-MOST_SHOWN = 200
-"""Turns that a chat's text has, unless the person scrolls up to further ones."""
-LEAST_SHOWN = 180
-"""Turns that stay when there are more than that."""
-CLOSED = "The chat was closed before this was sent."
-CHANGED = "The conversation has changed before this was sent."
-_OVER = {"lost", "ended"}
-"""The states of a connection that only a person ends."""
 
 
 class Chat:
@@ -600,9 +599,6 @@ class Chat:
 
 def _name(agent: AgentCommand | None) -> str:
     return agent.name if agent else ""
-
-
-BUSY = "A turn runs: wait until it ends, or cancel it first."
 
 
 def check_idle(chat: Chat) -> None:

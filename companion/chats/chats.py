@@ -41,6 +41,21 @@ from .prompt import ChatFolder, Draft, Returned
 from .transcript.plain import clean
 from .watch import TurnReasons, WrittenTurns
 
+logger = logging.getLogger(__name__)
+
+MOST_OUTPUT = 64 * 1024
+"""Bytes of the end of a task's output that are shown."""
+_KINDS = {"shell": "Command", "agent": "Sub-agent", "monitor": "Monitor"}
+FOLDER_LIMIT = 5.0
+"""Seconds to look at a folder of the window that an agent is to get."""
+REACH_LIMIT = 10.0
+"""Seconds that a question to the daemon waits for the connection."""
+CUT_OFF = "This still waited when the editor was closed."
+MAX_FILES = 50
+"""How many files a completion offers."""
+FILES_LIMIT = 2.0
+"""Seconds for a completion."""
+
 
 class ChatOptions:
     """Switches the options of conversations."""
@@ -153,11 +168,6 @@ class ChatSignIn:
         return is_restarted
 
 
-MOST_OUTPUT = 64 * 1024
-"""Bytes of the end of a task's output that are shown."""
-_KINDS = {"shell": "Command", "agent": "Sub-agent", "monitor": "Monitor"}
-
-
 class ChatTasks:
     """Lists the tasks of a conversation, shows what they do, and stops them."""
 
@@ -256,13 +266,6 @@ def _clean_lines(text: str) -> str:
     return "\n".join(map(clean, text.strip().splitlines()))
 
 
-FOLDER_LIMIT = 5.0
-"""Seconds to look at a folder of the window that an agent is to get."""
-REACH_LIMIT = 10.0
-"""Seconds that a question to the daemon waits for the connection."""
-CUT_OFF = "This still waited when the editor was closed."
-
-
 class Windows(Protocol):
     """What the companion knows of the windows that chats are in."""
 
@@ -288,7 +291,7 @@ class Windows(Protocol):
 
 
 class ChatWindow:
-    """What the chats of one window share. See `backends.port.Workplace`."""
+    """What the chats of one window share. See `backends.agent.Workplace`."""
 
     def __init__(self, chats: Chats, window: WindowId) -> None:
         self.id = window
@@ -354,14 +357,6 @@ class ChatWindow:
     def questions_changed(self) -> None:
         """Other questions wait."""
         self._chats.windows.changes_changed()
-
-
-logger = logging.getLogger(__name__)
-
-MAX_FILES = 50
-"""How many files a completion offers."""
-FILES_LIMIT = 2.0
-"""Seconds for a completion."""
 
 
 class Chats:

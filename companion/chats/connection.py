@@ -32,12 +32,19 @@ from ..conversation.snapshot import Choices, ConnectionStatus, Locality, Snapsho
 from ..json_text import as_object
 from .prompt import ChatFolder
 
+logger = logging.getLogger(__name__)
+
 MAX_ASKED = 60.0
 """Seconds that a daemon may ask to wait."""
 TASKS_STEP = 3.0
 """Seconds between two looks at the tasks while one runs."""
 TASKS_PAUSE = 0.5
 """Seconds between them at least."""
+BACKOFF = (0.2, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
+"""Seconds before each try; the last one repeats."""
+LEAVE_LIMIT = 0.5
+"""Seconds to detach from a session."""
+_NAMES = ("mode", "model", "effort")
 
 
 class Backoff:
@@ -267,14 +274,6 @@ def tell(error: ChatError, wait: float | None, conversation: Conversation) -> No
     """Show an error, and the seconds before the next try; None if there is none."""
     state = "lost" if wait is None else "waiting"
     conversation.set_connection(ConnectionStatus(state, str(error), wait, error.wants_sign_in))
-
-
-logger = logging.getLogger(__name__)
-
-BACKOFF = (0.2, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-"""Seconds before each try; the last one repeats."""
-LEAVE_LIMIT = 0.5
-"""Seconds to detach from a session."""
 
 
 class BrokenError(ChatError):
@@ -748,6 +747,3 @@ class Chosen:
 def option_kind(option: str) -> str:
     """What `Chosen.fail` calls an option. It may have the id `mode`."""
     return f"option {option}"
-
-
-_NAMES = ("mode", "model", "effort")

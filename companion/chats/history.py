@@ -166,7 +166,7 @@ class ChatHistory:
         """Go back to before an earlier prompt. Returns what happened, a sentence, and the prompt as it was written."""
         chat = self._chats[chat_id]
         client, session, folder = await self._chats.reached(chat_id)
-        draft = chat.outbox.draft_of(to.turn, to.text)
+        draft = chat.outbox.sent(to.turn) or Draft(to.text)
         rewinding = Rewinding((), ())
         if to.rewinds:
             by_agent = undo_files and to.paths is None

@@ -36,6 +36,19 @@ _PICTURES = {
     ".gif": "image/gif",
     ".webp": "image/webp",
 }
+MAX_INJECTED = 16_000
+"""Characters of a message into a turn that runs; the daemon takes 16 k."""
+MAX_REMEMBERED = 20
+"""How many of the latest drafts are remembered, for one that is sent again or gone back to."""
+QUICK = 0.3
+"""Seconds after which a draft that still waits can be taken back."""
+ARRIVAL_LIMIT = 3.0
+"""Seconds to look whether a prompt has arrived whose answer was lost."""
+ARRIVAL_STEP = 0.1
+"""Seconds between two looks."""
+UNSENT = "This could not be sent."
+REMOVED = "It was removed from the queue."
+ON_ITS_WAY = "This was on its way: check whether it has arrived before you send it again."
 
 
 async def blocks(draft: Draft, client: Agent, folder: ChatFolder) -> list[Block]:
@@ -116,23 +129,6 @@ async def _picture(path: str) -> Block:
 
 def _picture_kind(path: str) -> str | None:
     return _PICTURES.get(os.path.splitext(path)[1].lower())
-
-
-MAX_INJECTED = 16_000
-"""Characters of a message into a turn that runs; the daemon takes 16 k."""
-MAX_REMEMBERED = 20
-"""How many of the latest drafts are remembered, for one that comes back from the queue."""
-QUICK = 0.3
-"""Seconds after which a draft that still waits can be taken back."""
-ARRIVAL_LIMIT = 3.0
-"""Seconds to look whether a prompt has arrived whose answer was lost."""
-ARRIVAL_STEP = 0.1
-"""Seconds between two looks."""
-
-
-UNSENT = "This could not be sent."
-REMOVED = "It was removed from the queue."
-ON_ITS_WAY = "This was on its way: check whether it has arrived before you send it again."
 
 
 @dataclass(eq=False, slots=True)
@@ -277,10 +273,6 @@ class Outbox:
     def forget(self, prompt: str) -> None:
         """Somebody else looks after the draft of a prompt now."""
         self._sent.pop(prompt, None)
-
-    def draft_of(self, queued: str, text: str) -> Draft:
-        """The draft of a prompt that waits in the daemon's queue."""
-        return self._sent.get(queued) or Draft(text)
 
     async def _deliver(self, key: str, waiting: _Waiting, *, mid_turn: bool) -> None:
         why = ""

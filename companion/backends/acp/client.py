@@ -91,11 +91,9 @@ class AcpAgent(Agent):
         self._offered: OfferedServer | None = None
 
     def can(self, feature: Feature) -> bool:
-        """Whether the agent can do something that others can't."""
         return feature not in _OTHERS and all(map(self.running.has, _FEATURES.get(feature, ())))
 
     def missing(self, what: str) -> MissingFeatureError:
-        """The error for something that it can't do. `what` follows "can't"."""
         return self.running.missing(what)
 
     @property
@@ -141,7 +139,6 @@ class AcpAgent(Agent):
         return self.folder
 
     async def describe(self, locality: Locality) -> str:
-        """A page for the person on the agent."""
         lines = [
             f"# {locality.agent}",
             "",
@@ -290,14 +287,12 @@ class AcpAgent(Agent):
         return AgentSession.known(forked.session_id, folder, OURS, time.time())
 
     async def detach(self, session: AgentSession) -> None:
-        """Leave the session; its history stays."""
         if self.running.info.abilities.session_capabilities.close:
             with contextlib.suppress(AgentError):
                 named = {"sessionId": session.id or self.running.session}
                 await self.running.peer.call("session/close", named, DETACH_LIMIT)
 
     async def list_sessions(self, folder: str, cursor: str = "") -> SessionPage:
-        """A page of the sessions of a folder."""
         self.need("sessions", "list conversations")
         params = {"cwd": folder, **({"cursor": cursor} if cursor else {})}
         page = read(schema.SessionList, await self.running.call("session/list", params)) or schema.SessionList()
@@ -369,21 +364,17 @@ class AcpAgent(Agent):
         return self._prompts.send([self.running.suited(block) for block in blocks])
 
     async def inject(self, session: AgentSession, message: str) -> str | None:
-        """Send a message into the turn that runs: see `Prompts.inject`."""
         return await self._prompts.inject(message)
 
     async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:
-        """The prompts that run or wait, each with its state: running or queued."""
         return self._prompts.queue
 
     async def dequeue(self, session: AgentSession, prompt: str) -> bool:
-        """Remove a prompt that waits. Returns False if it doesn't."""
         return self._prompts.dequeue(prompt)
 
     async def answer(
         self, session: AgentSession, request: str, option: str | None, answers: Values | None = None
     ) -> None:
-        """Answer a permission request with the id of an option; None cancels it."""
         self._services.questions.answer(request, option, answers or {})
 
     async def cancel(self, session: AgentSession) -> None:
@@ -406,14 +397,12 @@ class AcpAgent(Agent):
         return await self._services.stop_terminal(terminal)
 
     async def is_file(self, path: str) -> bool:
-        """Whether the chat's folder has a file; `path` is relative to it or absolute."""
         try:
             return await answered(path, partial(os.path.isfile, os.path.join(self.folder, path)))
         except HangingError:
             return False
 
     async def find_files(self, words: str, limit: int) -> list[str]:
-        """The files and folders whose paths have some words, relative to the chat's folder."""
         given_up = threading.Event()
         try:
             return await asyncio.to_thread(find, self.folder, words, limit, given_up)
@@ -423,11 +412,9 @@ class AcpAgent(Agent):
     # What the session can switch
 
     async def choices(self, session: AgentSession) -> Choices:
-        """The models and the modes that the session can switch to."""
         return self.settings.choices
 
     async def switch_model(self, session: AgentSession, model: str) -> None:
-        """Switch the model."""
         if option := self.settings.option("model"):
             await self.set_option(session, option.id, model)
         else:
@@ -436,7 +423,6 @@ class AcpAgent(Agent):
             self._tell_choices()
 
     async def switch_mode(self, session: AgentSession, mode: str) -> None:
-        """Switch the mode."""
         option = self.settings.option("mode")
         if option and not self.settings.opened.modes.available:
             await self.set_option(session, option.id, mode)
@@ -456,7 +442,6 @@ class AcpAgent(Agent):
         await self.set_option(session, option.id, effort)
 
     async def set_option(self, session: AgentSession, option: str, value: str | bool) -> None:
-        """Set one of the session's options, to the id of a value or to true or false."""
         params: dict[str, object] = {"sessionId": session.id, "configId": option, "value": value}
         if isinstance(value, bool):
             params["type"] = "boolean"
@@ -475,7 +460,6 @@ class AcpAgent(Agent):
 
     @property
     def ways(self) -> tuple[Way, ...]:
-        """The ways to sign in that it offers."""
         return ways(self.running.command, self.running.info.auth_methods)
 
     async def authenticate(self, method: str) -> None:
@@ -500,24 +484,20 @@ class AcpAgent(Agent):
 
     @property
     def can_restart(self) -> bool:
-        """Whether a new process goes on with the conversation."""
         return self.running.has("load")
 
     @property
     def is_signed_out(self) -> bool:
-        """Whether it has said that it wants a sign-in, and not that this is over."""
         return self._prompts.is_signed_out
 
     @property
     def held(self) -> str | None:
-        """The id of the prompt that waits for a sign-in."""
         return self._prompts.held
 
     # A reload of the package
 
     @property
     def unread(self) -> list[Envelope]:
-        """The events that nobody has read."""
         return self._events.unread
 
     async def hand_over(self) -> dict[str, Any] | None:

@@ -427,11 +427,6 @@ class RunningAgent:
         return self.info.info.title or self.info.info.name or self.command.name
 
     @property
-    def is_over(self) -> bool:
-        """Whether the agent has ended, so that nothing is sent any more."""
-        return self.peer.is_closed
-
-    @property
     def is_opening(self) -> bool:
         """Whether a sign-in or the opening of a session waits for the agent."""
         return any(map(self.peer.waits_for, OPENING))

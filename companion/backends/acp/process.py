@@ -29,6 +29,8 @@ from .. import children
 from ..children import begun
 from .errors import AgentStartError, EndedError, NoProgramError
 
+logger = logging.getLogger(__name__)
+
 MAX_LINE = 64 * 1024 * 1024
 """Bytes of a line. A message with a file of the largest size that is shown needs about that."""
 _HEAD = 1024
@@ -402,8 +404,6 @@ def _tell(code: int, loop: asyncio.AbstractEventLoop, ended: asyncio.Future[int]
     with contextlib.suppress(RuntimeError):  # the loop has gone: the process was left
         loop.call_soon_threadsafe(tell)
 
-
-logger = logging.getLogger(__name__)
 
 MARK = "QWEN_COMPANION_AGENT"
 """A variable by which a later start knows that a process is an agent of ours."""

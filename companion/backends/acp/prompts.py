@@ -35,6 +35,8 @@ from .errors import (
 )
 from .peer import RunningAgent
 
+logger = logging.getLogger(__name__)
+
 OURS = "editor"
 """Our client id in each session; an agent on stdio has no other client."""
 MAX_WAITING = 512
@@ -149,8 +151,6 @@ class Events:
         return Envelope(event, None, prompt, OURS)
 
 
-logger = logging.getLogger(__name__)
-
 CANCEL_LIMIT = 20.0
 """Seconds that a turn has to end after a cancel."""
 
@@ -234,7 +234,7 @@ class Prompts:
             AgentError: see Peer.
         """
         agent, running = self._agent, self.running
-        if running is None or agent.is_over or not extensions.can_steer(agent.info):
+        if running is None or agent.peer.is_closed or not extensions.can_steer(agent.info):
             return self._keep_for_turn(message)
         try:
             answer = await agent.call(extensions.STEERING, extensions.steering(agent.session, message))

@@ -34,6 +34,8 @@ from .peer import RunningAgent
 from .prompts import Events, Prompts
 from .terminals import Outputs, Terminals
 
+logger = logging.getLogger(__name__)
+
 ACCEPT, DECLINE = "accept", "decline"
 CANCELLED: Mapping[str, Any] = {"action": "cancel"}
 _DECLINE = PermissionOption(DECLINE, "Decline", "reject_once")
@@ -321,8 +323,6 @@ class Questions:
             self._publish(events.PermissionResolved(request.id, is_selected=option is not None, option=option))
         return option, answers
 
-
-logger = logging.getLogger(__name__)
 
 TOLD = (
     "(From the editor: the user has edited your change of {path} before allowing it. The file now holds the user's "

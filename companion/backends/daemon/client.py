@@ -125,7 +125,6 @@ class DaemonAgent(Agent):
         self.transport = Transport(address, is_known=is_known)
 
     def can(self, feature: Feature) -> bool:
-        """Whether the daemon can do something that other agents can't."""
         match feature:
             case "edits" | "terminals" | "authentication" | "sign_out" | "handover":
                 return False
@@ -139,7 +138,6 @@ class DaemonAgent(Agent):
                 return True
 
     def missing(self, what: str) -> MissingFeatureError:
-        """The error for something that this daemon can't do. `what` follows "can't"."""
         return missing_feature(what, f"This Qwen Code can't {what}.")
 
     def has(self, feature: str) -> bool:
@@ -264,7 +262,6 @@ class DaemonAgent(Agent):
         return await self._session_page(folder, cursor, is_archived=False)
 
     async def archived_sessions(self, folder: str, cursor: str = "") -> SessionPage:
-        """A page of the sessions in the archive."""
         self._need("session_archive")
         return await self._session_page(folder, cursor, is_archived=True)
 
@@ -293,18 +290,15 @@ class DaemonAgent(Agent):
         ]
 
     async def rename_session(self, session: AgentSession, title: str) -> None:
-        """Give a session a title."""
         self._need("session_metadata")
         await self.transport.json("PATCH", _path(session, "metadata"), {"displayName": title}, session)
 
     async def delete_session(self, session: AgentSession) -> None:
-        """Delete a session and its history."""
         with contextlib.suppress(SessionGoneError):
             await self.transport.json("DELETE", _path(session), session=session)
         await self._change_session(session, "delete", "deleted")
 
     async def archive_session(self, session: AgentSession, *, is_archived: bool) -> None:
-        """Put a session into the archive, or take it out again."""
         self._need("session_archive")
         await self._change_session(session, "archive" if is_archived else "unarchive", "moved")
 
@@ -315,14 +309,12 @@ class DaemonAgent(Agent):
             raise RefusedError(200, str(errors[0].get("error") or f"the session can't be {done}"))
 
     async def pin_session(self, session: AgentSession, *, is_pinned: bool) -> None:
-        """Keep a session at the top of the list, or no longer."""
         self._need(_ORGANIZED)
         await self.transport.json(
             "PATCH", self._own(_path(session, "organization"), QUALIFIED), {"isPinned": is_pinned}
         )
 
     async def export_session(self, session: AgentSession, form: ExportForm, *, is_archived: bool = False) -> str:
-        """A session's whole conversation as a text."""
         self._need("session_export")
         if is_archived:
             self._need("workspace_archived_session_export")
@@ -374,7 +366,6 @@ class DaemonAgent(Agent):
             yield envelope
 
     async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:
-        """Send a prompt, which is queued while a turn runs. Returns its id, which the events of its turn carry."""
         answer = await self.transport.json("POST", _path(session, "prompt"), {"prompt": list(blocks)}, session)
         prompt: object = answer.get("promptId")
         if not (isinstance(prompt, str) and prompt):
@@ -436,7 +427,6 @@ class DaemonAgent(Agent):
         return message in decoder.injected(answer)
 
     async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:
-        """The prompts that run or wait, each with its state: running or queued."""
         answer = await self.transport.json("GET", _path(session, "pending-prompts"), session=session)
         return [
             (Queued(pending.prompt_id, pending.text, pending.originator_client_id), pending.state)
@@ -455,7 +445,6 @@ class DaemonAgent(Agent):
     # What was said before
 
     async def earlier(self, session: AgentSession, oldest: Oldest) -> tuple[list[Envelope], bool]:
-        """The page of a conversation before a turn, and whether there are older ones."""
         self.need("history", "show earlier turns page by page")
         record = oldest.record or await self._record_of(session, oldest.prompt)
         route = f"{_path(session, 'transcript')}?limit={HISTORY_PAGE}&beforeRecordId={quote(record, safe='')}"
@@ -485,7 +474,6 @@ class DaemonAgent(Agent):
         return str(answer.get("promptId", "")) if answer.get("accepted") is True else None
 
     async def rewind_points(self, session: AgentSession) -> list[RewindPoint]:
-        """The prompts that a session can be rewound to, the oldest first."""
         self._need("session_rewind")
         answer = await self.transport.json("GET", _path(session, "rewind/snapshots"), session=session)
         return [each.point() for each in several(decoder.Rewindable)(answer.get("snapshots"))]
@@ -503,7 +491,6 @@ class DaemonAgent(Agent):
         return Rewinding(rewound.files_changed, rewound.files_failed)
 
     async def fork(self, session: AgentSession, title: str = "") -> AgentSession:
-        """Copy a session with everything that was said in it. Returns the copy, with this client attached to it."""
         self._need("session_branch")
         body = {"name": title or None}
         answer = await self.transport.json("POST", _path(session, "branch"), body, session, limit=REWIND_LIMIT)
@@ -512,7 +499,6 @@ class DaemonAgent(Agent):
     # What a session can switch, and what no event tells
 
     async def choices(self, session: AgentSession) -> Choices | None:
-        """The models, the modes and the efforts that the session can switch to; None if this daemon doesn't tell."""
         if not self.has("session_context"):
             return None
         return decoder.choices(await self.transport.json("GET", _path(session, "context"), session=session))
@@ -532,24 +518,20 @@ class DaemonAgent(Agent):
         await self.set_option(session, decoder.EFFORT, effort)
 
     async def set_option(self, session: AgentSession, option: str, value: str | bool) -> None:
-        """Set an option of the session."""
         body = {"configId": option, "value": value}
         await self.transport.json("POST", _path(session, "config-option"), body, session)
 
     async def commands(self, session: AgentSession) -> tuple[Command, ...]:
-        """The slash commands of the session."""
         self._need("session_supported_commands")
         answer = await self.transport.json("GET", _path(session, "supported-commands"), session=session)
         return tuple(decode_commands(objects(answer.get("availableCommands"))))
 
     async def context_window(self, session: AgentSession) -> ContextWindow | None:
-        """How full the context window is; None if this daemon doesn't tell."""
         if not self.has("session_context_usage"):
             return None
         return decoder.window(await self.transport.json("GET", _path(session, "context-usage"), session=session))
 
     async def tasks(self, session: AgentSession) -> tuple[Task, ...]:
-        """What a session's agent does besides its turn, and has done, the oldest first."""
         self.need("tasks", "list what runs in the background")
         return decoder.tasks(await self.transport.json("GET", _path(session, "tasks"), session=session))
 
@@ -560,7 +542,6 @@ class DaemonAgent(Agent):
         return decoder.tasks(await self.transport.json("GET", _path(session, "agents"), session=session))
 
     async def stop_task(self, session: AgentSession, task: Task) -> bool:
-        """Stop a task. Returns False if it didn't run any more."""
         self.need("tasks", "stop what runs in the background")
         route = _path(session, f"tasks/{quote(task.id, safe='')}/cancel")
         return (await self.transport.json("POST", route, {"kind": task.kind}, session)).get("cancelled") is True
@@ -568,7 +549,6 @@ class DaemonAgent(Agent):
     # Files, and signing in
 
     async def is_file(self, path: str) -> bool:
-        """Whether the daemon's folder has a file; `path` is relative to it or absolute."""
         try:
             route = self._own(f"/stat?path={quote(path, safe='')}", QUALIFIED)
             answer = await self.transport.json("GET", route)
@@ -577,13 +557,11 @@ class DaemonAgent(Agent):
         return answer.get("type") == "file"
 
     async def find_files(self, words: str, limit: int) -> list[str]:
-        """The files and folders whose paths have some words, relative to the daemon's folder."""
         route = self._own(f"/glob?pattern={quote(pattern(words), safe='')}&maxResults={limit}", QUALIFIED)
         answer = await self.transport.json("GET", route)
         return list(texts(answer.get("matches")))
 
     async def sign_in_providers(self) -> list[str]:
-        """The ids of the providers at which one can sign in."""
         self.need("sign_in", "be signed in with a code")
         answer = await self.transport.json("GET", "/workspace/auth/status")
         return list(texts(answer.get("supportedDeviceFlowProviders")))
@@ -599,12 +577,10 @@ class DaemonAgent(Agent):
         return decoder.sign_in(answer)
 
     async def sign_in_progress(self, identifier: str) -> SigningIn:
-        """How far a sign-in is."""
         self.need("sign_in", "be signed in with a code")
         return decoder.sign_in(await self.transport.json("GET", f"{_DEVICE_FLOW}/{quote(identifier, safe='')}"))
 
     async def cancel_sign_in(self, identifier: str) -> None:
-        """Give a sign-in up."""
         self.need("sign_in", "be signed in with a code")
         await self.transport.json("DELETE", f"{_DEVICE_FLOW}/{quote(identifier, safe='')}")
 
