@@ -17,7 +17,7 @@ from pydantic import Field
 from ..conversation.events import Envelope, Oldest, Replay
 from ..conversation.failures import MissingFeatureError
 from ..conversation.forms import Values
-from ..conversation.snapshot import Choices, Command, ContextWindow, Locality, Queued, Task
+from ..conversation.snapshot import ChoiceKind, Choices, Command, ContextWindow, Locality, Queued, Task
 from ..editor import WindowId
 from ..review.review_screen import FileScreen
 from .wire import Text, Wire
@@ -413,17 +413,9 @@ class Agent(ABC):
         """What the session can switch, and what it is now; None if that isn't told."""
         return None
 
-    async def switch_model(self, session: AgentSession, model: str) -> None:
-        """Switch the model."""
-        raise self.missing("switch its model")
-
-    async def switch_mode(self, session: AgentSession, mode: str) -> None:
-        """Switch the mode."""
-        raise self.missing("switch its mode")
-
-    async def switch_effort(self, session: AgentSession, effort: str) -> None:
-        """Switch how long the model thinks."""
-        raise self.missing("switch how long the model thinks")
+    @abstractmethod
+    async def switch(self, session: AgentSession, kind: ChoiceKind, value: str) -> None:
+        """Switch the mode, the model, or how long the model thinks, to the id of a choice."""
 
     async def set_option(self, session: AgentSession, option: str, value: str | bool) -> None:
         """Set another option of the session, to the id of a value or to true or false."""

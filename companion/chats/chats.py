@@ -24,7 +24,7 @@ from ..background import answered
 from ..clis.environment import LoginEnvironment
 from ..conversation.failures import ChatError, NotConnectedError
 from ..conversation.forms import Values
-from ..conversation.snapshot import Task
+from ..conversation.snapshot import ChoiceKind, Task
 from ..editor import ChatId, WindowId
 from ..exclusion import Sharing
 from ..json_text import as_list, as_object
@@ -63,39 +63,19 @@ class ChatOptions:
     def __init__(self, chats: Chats) -> None:
         self._chats = chats
 
-    def switch_model(self, chat_id: ChatId, model: str) -> None:
-        """Switch the model."""
+    def switch(self, chat_id: ChatId, kind: ChoiceKind, value: str) -> None:
+        """Switch the mode, the model, or how long the model thinks."""
 
         async def switch(chat: Chat) -> None:
             client, session = chat.connection.connected
-            await client.switch_model(session, model)
-            chat.chose(model=model)
-            if client.model_is_default:
-                name = next((choice.name for choice in chat.status.models if choice.id == model), model)
+            await client.switch(session, kind, value)
+            chat.chose(**{kind: value})
+            if kind == "effort" and (choices := await client.choices(session)):
+                chat.connection.conversation.set_choices(choices)
+            if kind == "model" and client.model_is_default:
+                name = next((choice.name for choice in chat.status.models if choice.id == value), value)
                 told = f"{name} is now your default model in {DAEMON_AGENT}, too."
                 self._chats.screen.messenger.mention(told, chat.window)
-
-        self._chats.do(chat_id, switch)
-
-    def switch_mode(self, chat_id: ChatId, mode: str) -> None:
-        """Switch the approval mode."""
-
-        async def switch(chat: Chat) -> None:
-            client, session = chat.connection.connected
-            await client.switch_mode(session, mode)
-            chat.chose(mode=mode)
-
-        self._chats.do(chat_id, switch)
-
-    def switch_effort(self, chat_id: ChatId, effort: str) -> None:
-        """Switch how long the model thinks."""
-
-        async def switch(chat: Chat) -> None:
-            client, session = chat.connection.connected
-            await client.switch_effort(session, effort)
-            chat.chose(effort=effort)
-            if choices := await client.choices(session):
-                chat.connection.conversation.set_choices(choices)
 
         self._chats.do(chat_id, switch)
 

@@ -28,7 +28,7 @@ from ..conversation.failures import (
     StaleError,
     StreamLostError,
 )
-from ..conversation.snapshot import Choices, ConnectionStatus, Locality, Snapshot, Status
+from ..conversation.snapshot import Choice, ChoiceKind, Choices, ConnectionStatus, Locality, Snapshot, Status
 from ..json_text import as_object
 from .prompt import ChatFolder
 
@@ -44,7 +44,7 @@ BACKOFF = (0.2, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds before each try; the last one repeats."""
 LEAVE_LIMIT = 0.5
 """Seconds to detach from a session."""
-_NAMES = ("mode", "model", "effort")
+_CHOICES: Mapping[ChoiceKind, str] = {"mode": "the mode", "model": "the model", "effort": "how long the model thinks"}
 
 
 class Backoff:
@@ -193,24 +193,14 @@ class _Setting(NamedTuple):
 def _wanted(client: Agent, session: AgentSession, was: Status, chosen: Chosen, now: Choices) -> list[_Setting]:
     """What is to be set again."""
     wanted: list[_Setting] = []
-    for kind, name, before, own, current, offered, switch in (
-        ("mode", "the mode", was.mode, chosen.mode, now.mode, now.modes, client.switch_mode),
-        ("model", "the model", was.model, chosen.model, now.model, now.models, client.switch_model),
-        (
-            "effort",
-            "how long the model thinks",
-            was.effort,
-            chosen.effort,
-            now.effort,
-            now.efforts,
-            client.switch_effort,
-        ),
-    ):
+    for kind, name in _CHOICES.items():
+        before, own, current = (getattr(each, kind) for each in (was, chosen, now))
+        offered: Sequence[Choice] = getattr(now, f"{kind}s")
         value, is_chosen = before or own, bool(own) or kind == "mode"
         if value in ("", current):
             continue
         if any(each.id == value for each in offered) or (own and not offered):
-            wanted.append(_Setting(kind, name, is_chosen, partial(switch, session, value)))
+            wanted.append(_Setting(kind, name, is_chosen, partial(client.switch, session, kind, value)))
         elif offered and is_chosen:
             wanted.append(_Setting(kind, name, is_chosen, None))
     values = {each.id: each.value for each in now.options}
@@ -681,13 +671,13 @@ class Chosen:
         kept = as_object(value)
         if kept.get("session") != session:
             return cls()
-        mode, model, effort = (each if isinstance(each := kept.get(name), str) else "" for name in _NAMES)
+        mode, model, effort = (each if isinstance(each := kept.get(name), str) else "" for name in _CHOICES)
         options = {key: each for key, each in as_object(kept.get("options")).items() if isinstance(each, str | bool)}
         return cls(mode, model, effort, options)
 
     def as_plain(self, session: str) -> Mapping[str, Any]:
         """The choices for a session, as the editor keeps them; empty if there are none."""
-        chosen: dict[str, Any] = {name: each for name in _NAMES if (each := getattr(self, name))}
+        chosen: dict[str, Any] = {name: each for name in _CHOICES if (each := getattr(self, name))}
         if self.options:
             chosen["options"] = dict(self.options)
         return {"session": session, **chosen} if chosen else {}
@@ -707,7 +697,7 @@ class Chosen:
                 effort=effort or before.effort,
                 options=tuple(replace(each, value=options.get(each.id, each.value)) for each in before.options),
             )
-        taken = {name for name, each in zip(_NAMES, (mode, model, effort), strict=True) if each}
+        taken = {name for name, each in zip(_CHOICES, (mode, model, effort), strict=True) if each}
         taken |= {option_kind(option) for option in options}
         if self._failed:
             self.fail({kind: words for kind, words in self._failed.items() if kind not in taken})
@@ -718,7 +708,7 @@ class Chosen:
             return
         self.mode, self.model, self.effort = (
             own and (getattr(status, name) or own)
-            for name, own in zip(_NAMES, (self.mode, self.model, self.effort), strict=True)
+            for name, own in zip(_CHOICES, (self.mode, self.model, self.effort), strict=True)
         )
         self.options |= {each.id: each.value for each in status.options if each.id in self.options}
 

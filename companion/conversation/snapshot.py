@@ -359,9 +359,13 @@ class Command:
     hint: str
 
 
+ChoiceKind = Literal["mode", "model", "effort"]
+"""What a session is switched by: its approval mode, its model, and how long that thinks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A model or a mode that can be switched to."""
+    """A model, a mode or an effort that can be switched to."""
 
     id: str
     name: str

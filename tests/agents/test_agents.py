@@ -53,7 +53,7 @@ class Place:
             self.agent.command(), folder, environment, session=session, editor=editor, around=around
         ) as talk:
             if self.agent.asks:
-                await talk.client.switch_mode(talk.session, self.agent.asks)
+                await talk.client.switch(talk.session, "mode", self.agent.asks)
             yield talk
 
     def changes(self, path: Path, *edits: tuple[str, str]) -> Script:

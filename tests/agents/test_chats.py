@@ -43,7 +43,7 @@ async def test_the_mode_stays_after_a_new_connection(place: Place):
         script = place.model.speech("One.")
         room.say(f"Say {script.tag}")
         await until(lambda: room.render.status.last == "done", STEP)
-        room.chats.options.switch_mode(CHAT, other)
+        room.chats.options.switch(CHAT, "mode", other)
         await until(lambda: room.render.status.mode == other, STEP)
         before = room.agent_pid
         room.chats.reconnect(CHAT)

@@ -104,11 +104,11 @@ async def _converse(daemons: Daemons, here: Talk) -> None:
     with contextlib.suppress(ChatError):
         await here.vote(permission, "allow_once")
 
-    await here.client.switch_model(session, "scripted-b(openai)")
+    await here.client.switch(session, "model", "scripted-b(openai)")
     with contextlib.suppress(ChatError):
-        await here.client.switch_model(session, "missing(openai)")
+        await here.client.switch(session, "model", "missing(openai)")
     for mode in ("plan", "auto-edit", "default"):
-        await here.client.switch_mode(session, mode)
+        await here.client.switch(session, "mode", mode)
     await here.client.rename_session(session, "A name")
     await until(lambda: here.conversation.status.title == "A name")
     await asyncio.sleep(0.5)

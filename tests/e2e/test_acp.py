@@ -273,14 +273,14 @@ async def test_the_mode_and_the_model_are_switched(agent: Agents):
     path = agent.place.home.write("a.py", "x = 1\n")
     mode = {"qwen": "auto-edit", "gemini": "autoEdit"}[agent.name]
     async with agent.talk() as talk:
-        await talk.client.switch_mode(talk.session, mode)
+        await talk.client.switch(talk.session, "mode", mode)
         await until(lambda: talk.conversation.status.mode == mode)
         turn = await talk.done(await talk.ask(f"Change it {agent.changes(path, 'x = 1', 'x = 2').tag}"))
         assert turn.state == "done"
         assert path.read_text() == "x = 2\n"
         status = talk.conversation.status
         other = next(model.id for model in status.models if model.id != status.model)
-        await talk.client.switch_model(talk.session, other)
+        await talk.client.switch(talk.session, "model", other)
         await until(lambda: talk.conversation.status.model == other)
     agent.did("mode and model can be switched")
 
@@ -325,7 +325,7 @@ async def test_an_agent_of_the_official_sdk_works(tmp_path: Path):
     async with talking(command, str(tmp_path)) as talk:
         assert talk.client.name == "SDK Agent"
         assert said(await talk.done(await talk.ask("Hello"))) == "Hello"
-        await talk.client.switch_mode(talk.session, "do")
+        await talk.client.switch(talk.session, "mode", "do")
         await until(lambda: talk.conversation.status.mode == "do")
         await talk.client.set_option(talk.session, "fast", True)
         await talk.client.set_option(talk.session, "style", "long")

@@ -170,13 +170,13 @@ async def test_the_model_and_the_mode_are_switched(served: Served):
     async with served.talk() as here:
         session, conversation = here.session, here.conversation
         models = {model.name: model.id for model in conversation.status.models}
-        await here.client.switch_model(session, models["Scripted-B"])
+        await here.client.switch(session, "model", models["Scripted-B"])
         await until(lambda: conversation.status.model == models["Scripted-B"])
         script = served.daemons.model.speech("Me.")
         await here.done(await here.ask(script))
         assert served.daemons.model.requests_of(script)[0].body["model"] == "scripted-b"
-        await here.client.switch_model(session, models["Scripted"])
-        await here.client.switch_mode(session, "plan")
+        await here.client.switch(session, "model", models["Scripted"])
+        await here.client.switch(session, "mode", "plan")
         await until(lambda: conversation.status.mode == "plan")
 
 

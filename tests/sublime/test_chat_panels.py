@@ -26,16 +26,16 @@ class TestSwitching(ChatCase):
         self.assertEqual(panel["selected_index"], 1)
         self.assertIn("default", panel["placeholder"])
         panel["picked"](0)
-        yield from self.told("options.switch_model")
-        self.assertEqual(self.chats.of("options.switch_model"), [(self.chat.id, "a")])
+        yield from self.told("options.switch")
+        self.assertEqual(self.chats.of("options.switch"), [(self.chat.id, "model", "a")])
 
     def test_the_modes(self) -> Steps:
         choice = self.view_values.Choice
         self.show(mode="plan", modes=(choice("plan", "Plan", "Reads only"), choice("yolo", "YOLO", "Asks nothing")))
         self.window.run_command("qwen_companion_chat_mode")
         self.screen.pick("YOLO")
-        yield from self.told("options.switch_mode")
-        self.assertEqual(self.chats.of("options.switch_mode"), [(self.chat.id, "yolo")])
+        yield from self.told("options.switch")
+        self.assertEqual(self.chats.of("options.switch"), [(self.chat.id, "mode", "yolo")])
 
 
 class TestOptions(ChatCase):

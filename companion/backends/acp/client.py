@@ -22,7 +22,7 @@ from ...conversation import events
 from ...conversation.events import Envelope, Replay
 from ...conversation.failures import MissingFeatureError, SessionGoneError, StaleError
 from ...conversation.forms import Values
-from ...conversation.snapshot import Choices, Locality, Queued
+from ...conversation.snapshot import ChoiceKind, Choices, Locality, Queued
 from ...platforms import programs
 from ...platforms.files import HangingError, real_folder
 from ..agent import (
@@ -414,32 +414,26 @@ class AcpAgent(Agent):
     async def choices(self, session: AgentSession) -> Choices:
         return self.settings.choices
 
-    async def switch_model(self, session: AgentSession, model: str) -> None:
-        if option := self.settings.option("model"):
-            await self.set_option(session, option.id, model)
-        else:
-            await self.running.call("session/set_model", {"sessionId": session.id, "modelId": model})
-            self.settings.model = model
-            self._tell_choices()
-
-    async def switch_mode(self, session: AgentSession, mode: str) -> None:
-        option = self.settings.option("mode")
-        if option and not self.settings.opened.modes.available:
-            await self.set_option(session, option.id, mode)
-        else:
-            await self.running.call("session/set_mode", {"sessionId": session.id, "modeId": mode})
-            self.settings.mode = mode
-            self._tell_choices()
-
-    async def switch_effort(self, session: AgentSession, effort: str) -> None:
-        """Switch how long the model thinks.
+    async def switch(self, session: AgentSession, kind: ChoiceKind, value: str) -> None:
+        """Switch by an option where the session has one.
 
         Raises:
-            MissingFeatureError: the session has no such option.
+            MissingFeatureError: it has none for how long the model thinks.
         """
-        if (option := self.settings.option("thought_level")) is None:
-            raise self.missing("switch how long the model thinks")
-        await self.set_option(session, option.id, effort)
+        option = self.settings.option("thought_level" if kind == "effort" else kind)
+        if option and not (kind == "mode" and self.settings.opened.modes.available):
+            await self.set_option(session, option.id, value)
+            return
+        match kind:
+            case "mode":
+                await self.running.call("session/set_mode", {"sessionId": session.id, "modeId": value})
+                self.settings.mode = value
+            case "model":
+                await self.running.call("session/set_model", {"sessionId": session.id, "modelId": value})
+                self.settings.model = value
+            case "effort":
+                raise self.missing("switch how long the model thinks")
+        self._tell_choices()
 
     async def set_option(self, session: AgentSession, option: str, value: str | bool) -> None:
         params: dict[str, object] = {"sessionId": session.id, "configId": option, "value": value}

@@ -26,7 +26,7 @@ from ...conversation.failures import (
     UncertainError,
 )
 from ...conversation.forms import Values
-from ...conversation.snapshot import Choices, Command, ContextWindow, Locality, Queued, Task
+from ...conversation.snapshot import ChoiceKind, Choices, Command, ContextWindow, Locality, Queued, Task
 from ..agent import (
     Agent,
     AgentSession,
@@ -503,19 +503,17 @@ class DaemonAgent(Agent):
             return None
         return decoder.choices(await self.transport.json("GET", _path(session, "context"), session=session))
 
-    async def switch_model(self, session: AgentSession, model: str) -> None:
-        """Switch the model. The daemon makes it the user's default too."""
-        self._need("session_set_model")
-        await self.transport.json("POST", _path(session, "model"), {"modelId": model}, session)
-
-    async def switch_mode(self, session: AgentSession, mode: str) -> None:
-        """Switch the mode: plan, default, auto-edit, auto or yolo."""
-        self._need("session_approval_mode_control")
-        await self.transport.json("POST", _path(session, "approval-mode"), {"mode": mode}, session)
-
-    async def switch_effort(self, session: AgentSession, effort: str) -> None:
-        """Switch how long the model thinks, for this session."""
-        await self.set_option(session, decoder.EFFORT, effort)
+    async def switch(self, session: AgentSession, kind: ChoiceKind, value: str) -> None:
+        """The daemon makes a model the user's default, too. The modes are plan, default, auto-edit, auto and yolo."""
+        match kind:
+            case "mode":
+                self._need("session_approval_mode_control")
+                await self.transport.json("POST", _path(session, "approval-mode"), {"mode": value}, session)
+            case "model":
+                self._need("session_set_model")
+                await self.transport.json("POST", _path(session, "model"), {"modelId": value}, session)
+            case "effort":
+                await self.set_option(session, decoder.EFFORT, value)
 
     async def set_option(self, session: AgentSession, option: str, value: str | bool) -> None:
         body = {"configId": option, "value": value}

@@ -26,9 +26,8 @@ from .prompt import excerpt, find_picture, named, named_picture
 
 if TYPE_CHECKING:
     from ...backends.agent import FoundSession, SessionInfo, SessionPage
-    from ...chats.chats import ChatOptions, Chats
-    from ...conversation.snapshot import Choice, SessionOption, Status
-    from ...editor import ChatId
+    from ...chats.chats import Chats
+    from ...conversation.snapshot import Choice, ChoiceKind, SessionOption
     from ..adapter import Adapter
     from .view import ChatView
 
@@ -41,28 +40,25 @@ BECOMES_DEFAULT = f"The model becomes your default in {DAEMON_AGENT}, for other 
 class _SwitchCommand(_ChatCommand):
     """Switch to another model or mode."""
 
+    kind: ChoiceKind
+
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether there are any to choose from."""
-        return bool(self.choices(chat.status)[1])
+        return bool(self._choices(chat))
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""
-        current, choices = self.choices(chat.status)
-        _choose(chat, choices, current, self.placeholder(chat), partial(self._switch, adapter, chat))
+        current: str = getattr(chat.status, self.kind)
+        _choose(chat, self._choices(chat), current, self.placeholder(chat), partial(self._switch, adapter, chat))
+
+    def _choices(self, chat: ChatView) -> Sequence[Choice]:
+        return getattr(chat.status, f"{self.kind}s")
 
     def _switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
-        adapter.thread.post(lambda companion: self.switch(companion.chats.options, chat.id, identifier))
+        adapter.thread.post(lambda companion: companion.chats.options.switch(chat.id, self.kind, identifier))
 
     def placeholder(self, chat: ChatView) -> str:
         """What is asked."""
-        raise NotImplementedError
-
-    def choices(self, status: Status) -> tuple[str, Sequence[Choice]]:
-        """The id of the current one, and all of them."""
-        raise NotImplementedError
-
-    def switch(self, options: ChatOptions, chat: ChatId, identifier: str) -> None:
-        """Switch to one of them, on the companion thread."""
         raise NotImplementedError
 
 
@@ -79,49 +75,31 @@ def _choose(
 class QwenCompanionChatModelCommand(_SwitchCommand):
     """Switch the model."""
 
+    kind = "model"
+
     def placeholder(self, chat: ChatView) -> str:
         """The daemon's agent keeps the model for all that comes; another agent does so for the session."""
         return f"The model of {chat.agent}" if chat.agent_key else BECOMES_DEFAULT
-
-    def choices(self, status: Status) -> tuple[str, Sequence[Choice]]:
-        """The models."""
-        return status.model, status.models
-
-    def switch(self, options: ChatOptions, chat: ChatId, identifier: str) -> None:
-        """Switch the model."""
-        options.switch_model(chat, identifier)
 
 
 class QwenCompanionChatModeCommand(_SwitchCommand):
     """Switch the approval mode."""
 
+    kind = "mode"
+
     def placeholder(self, chat: ChatView) -> str:
         """The agent says what each mode allows."""
         return f"What {chat.agent} may do without asking"
-
-    def choices(self, status: Status) -> tuple[str, Sequence[Choice]]:
-        """The modes."""
-        return status.mode, status.modes
-
-    def switch(self, options: ChatOptions, chat: ChatId, identifier: str) -> None:
-        """Switch the mode."""
-        options.switch_mode(chat, identifier)
 
 
 class QwenCompanionChatEffortCommand(_SwitchCommand):
     """Switch how long the model thinks."""
 
+    kind = "effort"
+
     def placeholder(self, chat: ChatView) -> str:
         """It holds for the session."""
         return "How long the model thinks in this conversation"
-
-    def choices(self, status: Status) -> tuple[str, Sequence[Choice]]:
-        """The efforts."""
-        return status.effort, status.efforts
-
-    def switch(self, options: ChatOptions, chat: ChatId, identifier: str) -> None:
-        """Switch the effort."""
-        options.switch_effort(chat, identifier)
 
 
 class QwenCompanionChatOptionsCommand(_ChatCommand):

@@ -29,8 +29,8 @@ async def test_cancel_mode_and_model_go_to_the_daemon_and_the_default_is_told(ro
     }
     await room.opened()
     room.chats.cancel(CHAT)
-    room.chats.options.switch_mode(CHAT, "plan")
-    room.chats.options.switch_model(CHAT, "m(openai)")
+    room.chats.options.switch(CHAT, "mode", "plan")
+    room.chats.options.switch(CHAT, "model", "m(openai)")
     await until(lambda: room.editor.mentioned)
     assert room.editor.mentioned == [("m(openai) is now your default model in Qwen Code, too.", 1)]
     assert (await room.asked("POST /session/s/approval-mode")).body == {"mode": "plan"}
@@ -96,7 +96,7 @@ async def test_what_fails_is_said_with_what_to_do(room: Room) -> None:
     room.daemon.routes["GET /capabilities"] = 401, {"error": "Unauthorized"}
     room.chats.open(CHAT, WINDOW, room.folder)
     await room.state("lost")
-    room.chats.options.switch_mode(CHAT, "plan")
+    room.chats.options.switch(CHAT, "mode", "plan")
     await until(lambda: room.editor.mentioned)
     assert room.editor.mentioned == [(not_connected, 1)]
     with pytest.raises(ChatError):
@@ -205,7 +205,7 @@ async def test_the_token_is_in_no_frame_log_or_message_f7(room: Room, caplog: py
     stream.say(1, "Hello")
     await until(lambda: room.render.session)
     room.daemon.routes["POST /session/s/model"] = 500, {"error": f"bad {TOKEN}"}
-    room.chats.options.switch_model(CHAT, "x")
+    room.chats.options.switch(CHAT, "model", "x")
     await until(lambda: room.editor.mentioned)
     page = await room.chats.locality(CHAT)
     everything = [page, repr(room.editor), repr(room.chats.settings), repr(vars(room.chats[CHAT]))]

@@ -268,7 +268,7 @@ async def test_what_the_person_has_chosen_is_set_again_after_a_reconnect(project
         room.say("x")
         await room.shows("Done.")
         room.chats.options.set(CHAT, "fast", True)
-        room.chats.options.switch_mode(CHAT, "plan")
+        room.chats.options.switch(CHAT, "mode", "plan")
         await until(lambda: room.render.status.mode == "plan" and room.render.status.options[0].value is True)
         pid = room.agent_pid
         room.chats.reconnect(CHAT)
@@ -285,7 +285,7 @@ async def test_what_can_not_be_set_again_is_said(project: Path, tmp_path: Path) 
         await until(lambda: room.render.status.options)
         room.say("x")
         await room.shows("Done.")
-        room.chats.options.switch_mode(CHAT, "plan")
+        room.chats.options.switch(CHAT, "mode", "plan")
         await until(lambda: room.render.status.mode == "plan")
         marker.touch()
         room.chats.reconnect(CHAT)
@@ -319,7 +319,7 @@ def session_prompt(params):
 
 
 async def test_what_an_agent_can_not_do_is_said(room: Room) -> None:
-    room.chats.options.switch_effort(CHAT, "high")
+    room.chats.options.switch(CHAT, "effort", "high")
     await until(lambda: room.editor.mentioned)
     assert room.editor.mentioned == [("Scripted Agent can't switch how long the model thinks.", 1)]
     assert "Scripted Agent" in await room.chats.locality(CHAT)

@@ -59,7 +59,7 @@ def room(project: Path, tmp_path: Path) -> AbstractAsyncContextManager[Room]:
 
 async def choose(room: Room) -> None:
     await until(lambda: room.render.status.modes)
-    room.chats.options.switch_mode(CHAT, "plan")
+    room.chats.options.switch(CHAT, "mode", "plan")
     room.chats.options.set(CHAT, "fast", True)
     await until(lambda: room.render.chosen.get("mode") == "plan" and room.render.chosen.get("options"))
 
@@ -131,7 +131,7 @@ async def test_a_prompt_waits_for_the_person_if_their_mode_is_gone(room: Room, t
     )
     assert "two in" not in room.text
     if decides == "chooses":
-        room.chats.options.switch_mode(CHAT, "auto")
+        room.chats.options.switch(CHAT, "mode", "auto")
         await until(lambda: room.render.chosen["mode"] == "auto")
     room.say("four")
     await room.shows("four in auto")

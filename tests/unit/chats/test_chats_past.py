@@ -255,7 +255,7 @@ async def test_the_effort_is_shown_and_switched(project: Path) -> None:
     routes = {"GET /session/s/context": context, "POST /session/s/config-option": switched}
     async with live(project, "session_context", routes=routes) as room:
         assert [each.name for each in room.render.status.efforts] == ["Default", "High"]
-        room.chats.options.switch_effort(CHAT, "high")
+        room.chats.options.switch(CHAT, "effort", "high")
         await until(lambda: room.render.status.effort == "high")
         [request] = room.daemon.asked("POST /session/s/config-option")
         assert request.body == {"configId": "reasoning_effort", "value": "high"}

@@ -151,8 +151,8 @@ def session_prompt(params):
         status = talk.conversation.status
         assert ([each.id for each in status.models], status.model) == (["a", "b"], "a")
         assert ([each.name for each in status.modes], status.mode) == (["Ask", "do"], "ask")
-        await talk.client.switch_model(talk.session, "b")
-        await talk.client.switch_mode(talk.session, "do")
+        await talk.client.switch(talk.session, "model", "b")
+        await talk.client.switch(talk.session, "mode", "do")
         await until(lambda: (talk.conversation.status.model, talk.conversation.status.mode) == ("b", "do"))
         await talk.done(await talk.ask("x"))
         assert talk.conversation.status.mode == "ask"
@@ -171,11 +171,11 @@ def session_set_config_option(params):
     async with talks(script) as talk:
         status = talk.conversation.status
         assert ([each.name for each in status.efforts], status.effort) == (["Low", "high"], "low")
-        await talk.client.switch_effort(talk.session, "high")
+        await talk.client.switch(talk.session, "effort", "high")
         assert (await talk.client.choices(talk.session)).effort == "high"
     async with talks() as talk:
         with pytest.raises(MissingFeatureError):
-            await talk.client.switch_effort(talk.session, "high")
+            await talk.client.switch(talk.session, "effort", "high")
 
 
 async def test_an_agent_with_models_of_the_older_form_gets_its_own_method(talks: Talks):
@@ -187,10 +187,10 @@ def session_set_model(params):
     return {}
 """
     async with talks(script) as talk:
-        await talk.client.switch_model(talk.session, "b")
+        await talk.client.switch(talk.session, "model", "b")
         await until(lambda: talk.conversation.status.model == "b")
         with pytest.raises(MissingFeatureError):
-            await talk.client.switch_mode(talk.session, "x")
+            await talk.client.switch(talk.session, "mode", "x")
 
 
 async def test_what_the_agent_can_not_take_is_sent_as_text_or_refused(talks: Talks):

@@ -48,7 +48,7 @@ def session_prompt(params):
         assert (turn.state, said(turn)) == ("failed", "Half of")
         assert not talk.conversation.status.permissions
         with pytest.raises(EndedError):
-            await talk.client.switch_mode(talk.session, "x")
+            await talk.client.switch(talk.session, "mode", "x")
 
 
 async def test_an_agent_that_ends_at_once_is_told_with_its_last_words(talks: Talks):

@@ -290,7 +290,7 @@ def session_set_mode(params):
     async with talks(script, session=None) as talk:
         session, _ = await talk.client.load(AgentSession.known("s", talk.folder))
         async with asyncio.timeout(5):
-            await talk.client.switch_mode(session, "plan")
+            await talk.client.switch(session, "mode", "plan")
 
 
 async def test_a_question_that_its_turn_has_outlived_is_cancelled(talks: Talks):
@@ -433,7 +433,7 @@ def session_set_mode(params):
 """
     async with talks(script) as talk:
         prompt = await talk.ask("fail")
-        await talk.client.switch_mode(talk.session, "plan")
+        await talk.client.switch(talk.session, "mode", "plan")
         turn = await talk.done(prompt)
         assert (turn.state, turn.error) == ("failed", "Scripted Agent refuses: Parse error.")
 

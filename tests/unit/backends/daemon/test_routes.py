@@ -50,8 +50,8 @@ async def test_what_the_routes_send(daemon: FakeDaemon):
         assert (await client.create("/w")).client_id == "c"
         assert await client.prompt(SESSION, [prompt.text_block("\ud800")]) == "p"
         await client.cancel(SESSION)
-        await client.switch_model(SESSION, "m")
-        await client.switch_mode(SESSION, "plan")
+        await client.switch(SESSION, "model", "m")
+        await client.switch(SESSION, "mode", "plan")
         await client.detach(SESSION)
         assert not await client.inject(SESSION, "left")
         await client.answer(SESSION, "r/1", "once", {"0": "A"})
