@@ -53,7 +53,7 @@ class ChangeActions:
         self._carets: list[sublime.Region] = []
         self._tries = 0
         self._done: tuple[Action, int, list[sublime.Region]] | None = None
-        """What the key of *Undo Change* has done last, and the version and the carets of the proposal after that."""
+        """What the key that undoes has done last, and the version and the carets of the proposal after that."""
 
     @property
     def is_busy(self) -> bool:
