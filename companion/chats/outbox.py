@@ -210,9 +210,8 @@ class Outbox:
 
     @property
     def queued(self) -> dict[str, Draft]:
-        """What waits for its turn, by the ids of the prompts."""
-        is_queued = self._chat.connection.conversation.is_queued
-        return {each.prompt: each.draft for each in self._waiting.values() if is_queued(each.prompt)}
+        """What waits for its turn, as far as is known, by the ids of the prompts."""
+        return {each.prompt: each.draft for each in self._waiting.values() if each.prompt and self._is_to_begin(each)}
 
     def removed(self, prompt: str) -> None:
         """A prompt was removed from the queue: it goes back, unless the conversation has told so before."""

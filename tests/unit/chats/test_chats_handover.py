@@ -249,6 +249,27 @@ async def test_what_waits_for_its_turn_still_does_and_comes_back_if_the_agent_di
     assert there.room.editor.returned[0][1] == Draft("later")
 
 
+async def test_a_prompt_of_which_the_chat_has_read_nothing_yet_comes_back_if_the_agent_dies(there: Reloads) -> None:
+    there.room.say("die")
+    await there.room.shows("Begin die.")
+    draft = Draft("later", (Excerpt("file:///w/b.py#L1", "b.py:1", "x"),))
+    there.room.chats.send(CHAT, draft)
+    await until(lambda: there.room.render.status.queue and not there.room.render.unsent)
+    # As if the event was still to be read.
+    with patch.object(Conversation, "is_queued", return_value=False), patch.object(Conversation, "has", in_turns):
+        await there.unload()
+    there.load()
+    await there.room.state("live")
+    there.go()
+    await there.room.state("lost")
+    await until(lambda: there.room.editor.returned)
+    assert there.room.editor.returned[0][1] == draft
+
+
+def in_turns(conversation: Conversation, prompt: str) -> bool:
+    return prompt in {turn.key for turn in conversation.turns}
+
+
 async def test_what_waits_for_its_turn_since_before_a_reload_is_taken_back_whole(there: Reloads) -> None:
     there.room.say("cancel")
     await there.room.shows("Begin cancel.")
