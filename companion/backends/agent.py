@@ -100,18 +100,12 @@ class Workplace(Protocol):
         ...
 
 
-Feature = Literal[
-    "sessions", "catalog", "history", "rewind", "fork", "tasks", "options", "queries", "steering", "files", "edits",
-    "terminals", "sign_in", "authentication", "sign_out", "handover",
-]  # fmt: skip
-"""What some agents can do and others can't.
+Feature = Literal["sessions", "history", "rewind", "fork", "tasks", "edits", "sign_in", "authentication", "sign_out"]
+"""What some agents can do and others can't, and what a chat or a command has to know before it asks.
 
-sessions: list the sessions of a folder. catalog: titles, a search, an archive and texts of sessions. history: read the
-earlier parts of a conversation. rewind: continue a turn, and go back to an earlier prompt. fork: copy a conversation.
-tasks: tell of what runs besides the turn. options: models, modes and others. queries: what no event tells. steering:
-messages into the turn that runs, and the queue. files: find files in its folder. edits: take proposals that the person
-has edited. terminals: run commands in the editor's terminals. sign_in: with a code on a page. authentication: by
-methods of its own. sign_out. handover: go on after a reload of the package.
+sessions: list the sessions of a folder. history: read the earlier parts of a conversation. rewind: continue a turn, and
+go back to an earlier prompt. fork: copy a conversation. tasks: tell of what runs besides the turn. edits: take
+proposals that the person has edited. sign_in: with a code on a page. authentication: by methods of its own. sign_out.
 """
 ExportForm = Literal["html", "md", "json", "jsonl"]
 Block = Mapping[str, Any]

@@ -90,7 +90,7 @@ async def read(
         attachment.session, history = await client.load(attachment.session)
         conversation.rebuild(history)
         attachment.is_stale = False
-        if client.can("queries") and not conversation.status.commands:
+        if not conversation.status.commands:
             # A list that comes while the agent makes its history is in neither the history nor the events.
             with contextlib.suppress(ChatError):
                 conversation.set(commands=await client.commands(attachment.session))
@@ -580,7 +580,7 @@ class ChatConnection:
                     await client.detach(attachment.session)
             return None
         finally:
-            if self.stays and client.can("handover"):
+            if self.stays:
                 self.left = await client.hand_over()
             else:
                 await client.close()

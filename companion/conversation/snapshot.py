@@ -462,7 +462,7 @@ class Status:
     has_earlier: bool = False
     """Whether there are turns before the first one that is shown."""
     lacks: tuple[str, ...] = ()
-    """What the agent can't do, by the names of the parts of a back end: sessions, rewind, tasks and others."""
+    """What the agent can't do, as `backends.agent.Feature` names it: sessions, rewind, tasks and others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ LEAVE_LIMIT = 0.2
 """Seconds that requests of the agent have to be answered before it is left to the next instance."""
 _FEATURES: Mapping[Feature, Sequence[str]] = {"sessions": ["list"], "fork": ["fork", "load"], "sign_out": ["logout"]}
 """What only some of these agents can do, with what of `RunningAgent.has` it needs."""
-_OTHERS: frozenset[Feature] = frozenset({"catalog", "history", "rewind", "tasks", "queries", "sign_in"})
+_OTHERS: frozenset[Feature] = frozenset({"history", "rewind", "tasks", "sign_in"})
 """What none of them can do."""
 
 

@@ -126,7 +126,7 @@ class DaemonAgent(Agent):
 
     def can(self, feature: Feature) -> bool:
         match feature:
-            case "edits" | "terminals" | "authentication" | "sign_out" | "handover":
+            case "edits" | "authentication" | "sign_out":
                 return False
             case "history":
                 return self.has(PAGES)

@@ -57,7 +57,7 @@ class _ChatCommand(sublime_plugin.WindowCommand):
     begins = False
     """Whether the palette and the menus have it without a chat, too, once the chat is on."""
     needs = ""
-    """The part of a back end without which the command can do nothing (`Status.lacks`)."""
+    """What the agent must be able to do, if it is a `Feature` (`Status.lacks`)."""
 
     def is_enabled(self) -> bool:
         """Whether there is a chat for which it makes sense, or one may be opened."""

@@ -404,8 +404,8 @@ async def test_two_pieces_of_one_file_that_fit_nowhere_can_not_be_edited_against
 
 async def test_a_chat_knows_what_its_agent_can_not_do(room: Room) -> None:
     await room.state("live")
-    assert {"catalog", "rewind", "tasks"} <= set(room.chats[CHAT].status.lacks)
-    assert not {"options", "steering", "files", "edits"} & set(room.chats[CHAT].status.lacks)
+    assert {"history", "rewind", "tasks"} <= set(room.chats[CHAT].status.lacks)
+    assert not {"authentication", "edits"} & set(room.chats[CHAT].status.lacks)
 
 
 class Written:
