@@ -37,15 +37,44 @@ NAMED_FILES = 20
 """Files of a kind that a question names."""
 
 
+class _WindowCommand(sublime_plugin.WindowCommand):
+    """A command in a window, which the menus and the palette have only while there is something for it to do."""
+
+    def is_visible(self) -> bool:
+        """Whether there is."""
+        return (adapter := package.adapter()) is not None and self._has_work(adapter)
+
+    def run(self) -> None:
+        """Nothing is done while the package isn't loaded."""
+        if adapter := package.adapter():
+            self._do(adapter)
+
+    def _has_work(self, adapter: Adapter) -> bool:
+        return True
+
+    def _do(self, adapter: Adapter) -> None:
+        raise NotImplementedError
+
+    @property
+    def _number(self) -> WindowId:
+        return WindowId(self.window.id())
+
+    @property
+    def _is_at_code(self) -> bool:
+        """Whether the window has a folder, and the person looks at a file or at nothing."""
+        view = self.window.active_view()
+        return bool(self.window.folders()) and (view is None or is_code(view))
+
+
 class _DiffCommand(sublime_plugin.TextCommand):
     """A command on a diff: the one that the view belongs to, else the only one of the window."""
 
     def is_enabled(self) -> bool:
-        """Whether it is clear which diff is meant."""
+        """Whether it is clear which diff is meant, and it can do something there."""
         adapter = package.adapter()
         if adapter is None:
             return False
-        return adapter.diffs.awaited.has(self.view) or self._diff() is not None
+        return adapter.diffs.awaited.has(self.view) or ((diff := self._diff()) is not None and self._is_for(diff))
 
     def is_visible(self) -> bool:
         """Whether it can do something: a menu has no entry otherwise."""
@@ -65,6 +94,9 @@ class _DiffCommand(sublime_plugin.TextCommand):
     def _diff(self) -> DiffView | None:
         adapter = package.adapter()
         return adapter.diffs.meant(self.view) if adapter else None
+
+    def _is_for(self, diff: DiffView) -> bool:
+        return True
 
     def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         raise NotImplementedError
@@ -87,10 +119,8 @@ class QwenCompanionRejectDiffCommand(_DiffCommand):
 class QwenCompanionReloadDiffCommand(_DiffCommand):
     """Compare with the file as it is on the disk now."""
 
-    def is_enabled(self) -> bool:
-        """Whether the file has changed since the diff was opened."""
-        diff = self._diff()
-        return diff is not None and diff.review.can_reload
+    def _is_for(self, diff: DiffView) -> bool:
+        return diff.review.can_reload
 
     def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diff.actions.read_again()
@@ -99,10 +129,8 @@ class QwenCompanionReloadDiffCommand(_DiffCommand):
 class QwenCompanionDiffWarningsCommand(_DiffCommand):
     """Say what the header warns of, where it doesn't fit."""
 
-    def is_enabled(self) -> bool:
-        """Whether there is a warning."""
-        diff = self._diff()
-        return diff is not None and bool(diff.warnings)
+    def _is_for(self, diff: DiffView) -> bool:
+        return bool(diff.warnings)
 
     def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diff.say_warnings()
@@ -111,10 +139,8 @@ class QwenCompanionDiffWarningsCommand(_DiffCommand):
 class QwenCompanionToggleLineEndingsCommand(_DiffCommand):
     """Revert a change of line endings or of the byte order mark, or make it again."""
 
-    def is_enabled(self) -> bool:
-        """Whether the proposal has such a change."""
-        diff = self._diff()
-        return diff is not None and bool(diff.review.endings)
+    def _is_for(self, diff: DiffView) -> bool:
+        return bool(diff.review.endings)
 
     def _on_diff(self, diffs: Diffs, diff: DiffView, *, by_key: bool) -> None:
         diff.actions.keep_endings(keeps=not diff.review.keeps_endings)
@@ -148,55 +174,32 @@ class QwenCompanionCloseDiffViewCommand(sublime_plugin.TextCommand):
         """Without its original, the diff is inline; without its proposal, it is rejected."""
         self.view.close()
 
-    def is_visible(self) -> bool:
-        """It is not shown in menus."""
-        return False
 
-
-class QwenCompanionReopenRejectedCommand(sublime_plugin.WindowCommand):
+class QwenCompanionReopenRejectedCommand(_WindowCommand):
     """Open the text of a diff that was rejected in this run."""
 
-    def is_enabled(self) -> bool:
-        """Whether there is one."""
-        adapter = package.adapter()
-        return adapter is not None and adapter.written.listings.has_rejected
+    def _has_work(self, adapter: Adapter) -> bool:
+        return adapter.written.listings.has_rejected
 
-    def run(self) -> None:
-        """Open the only one, or choose from a list."""
-        if adapter := package.adapter():
-            adapter.ask_later(
-                self.window, lambda companion: companion.decisions.rejected(), partial(reopen, self.window)
-            )
+    def _do(self, adapter: Adapter) -> None:
+        adapter.ask_later(self.window, lambda companion: companion.decisions.rejected(), partial(reopen, self.window))
 
 
-class _WindowDiffsCommand(sublime_plugin.WindowCommand):
-    """A command on all diffs of a window."""
-
-    def is_enabled(self) -> bool:
-        """Whether there is a diff."""
-        return bool(self._diffs())
-
-    def _diffs(self) -> list[DiffView]:
-        adapter = package.adapter()
-        return adapter.diffs.in_window(self.window) if adapter else []
-
-
-class QwenCompanionAcceptAllCommand(_WindowDiffsCommand):
+class QwenCompanionAcceptAllCommand(_WindowCommand):
     """Accept every diff of the window that you have seen."""
 
-    def run(self) -> None:
-        """Accept each with its current text. The others stay."""
-        if adapter := package.adapter():
-            adapter.diffs.answers.accept_all(self.window)
+    def _has_work(self, adapter: Adapter) -> bool:
+        return bool(adapter.diffs.in_window(self.window))
+
+    def _do(self, adapter: Adapter) -> None:
+        adapter.diffs.answers.accept_all(self.window)
 
 
-class QwenCompanionRejectAllCommand(_WindowDiffsCommand):
+class QwenCompanionRejectAllCommand(QwenCompanionAcceptAllCommand):
     """Reject every diff of the window."""
 
-    def run(self) -> None:
-        """Reject each."""
-        if adapter := package.adapter():
-            adapter.diffs.answers.reject_all(self.window)
+    def _do(self, adapter: Adapter) -> None:
+        adapter.diffs.answers.reject_all(self.window)
 
 
 class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
@@ -209,9 +212,7 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
         """Whether anything waits."""
         return package.is_waiting(self.window)
 
-    def is_visible(self) -> bool:
-        """The same, in the menus."""
-        return self.is_enabled()
+    is_visible = is_enabled
 
     def run(self, *, previous: bool = False) -> None:
         """Proposals come first, since a CLI waits for them; the oldest one at the beginning."""
@@ -254,17 +255,14 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
             diff.actions.move(step)
 
 
-class QwenCompanionReviewChangesCommand(sublime_plugin.WindowCommand):
+class QwenCompanionReviewChangesCommand(_WindowCommand):
     """Go to the first change that an agent has written and nobody has reviewed."""
 
-    def run(self) -> None:
-        """Say so if there is none."""
-        if adapter := package.adapter():
-            adapter.written.go(self.window, None)
-
-    def is_visible(self) -> bool:
-        """Whether there is one; `F8` leads there from a diff."""
+    def _has_work(self, adapter: Adapter) -> bool:
         return _waits(self.window) and not package.is_in_diff(self.window.active_view())
+
+    def _do(self, adapter: Adapter) -> None:
+        adapter.written.go(self.window, None)
 
 
 def _waits(window: sublime.Window) -> bool:
@@ -284,13 +282,10 @@ class _ChangeCommand(sublime_plugin.TextCommand):
 
     def run(self, edit: sublime.Edit) -> None:
         """In a proposal after a reload, as soon as it is known whether it goes on."""
-        self._run()
-
-    def _run(self) -> None:
         if not (adapter := package.adapter()):
             return
         if adapter.diffs.awaited.has(self.view):
-            adapter.diffs.awaited.later(self._run)
+            adapter.diffs.awaited.later(partial(self.run, edit))
         elif not (diff := adapter.diffs.find(self.view)):
             adapter.written.decide_at_carets(self.view, self.decision)
         else:
@@ -372,8 +367,8 @@ class QwenCompanionUndoFileCommand(_FileCommand):
     decision = "undo"
 
 
-class _AllCommand(sublime_plugin.WindowCommand):
-    """A command on all written changes of a window."""
+class QwenCompanionKeepAllChangesCommand(_WindowCommand):
+    """Keep everything that agents have written."""
 
     decision: Decision = "keep"
 
@@ -381,63 +376,42 @@ class _AllCommand(sublime_plugin.WindowCommand):
         """Whether anything waits."""
         return _waits(self.window)
 
-    def is_visible(self) -> bool:
-        """Whether it can do something, and no diff has the focus, in which it could be taken for that one's."""
+    def _has_work(self, adapter: Adapter) -> bool:
+        # With a diff in front it could be taken for that one's.
         return self.is_enabled() and not package.is_in_diff(self.window.active_view())
 
-    def run(self) -> None:
-        """Keep or undo them."""
-        if adapter := package.adapter():
-            adapter.written.decide_all(self.window, self.decision)
+    def _do(self, adapter: Adapter) -> None:
+        adapter.written.decide_all(self.window, self.decision)
 
 
-class QwenCompanionKeepAllChangesCommand(_AllCommand):
-    """Keep everything that agents have written."""
-
-    decision = "keep"
-
-
-class QwenCompanionUndoAllChangesCommand(_AllCommand):
+class QwenCompanionUndoAllChangesCommand(QwenCompanionKeepAllChangesCommand):
     """Undo everything that agents have written."""
 
     decision = "undo"
 
 
-class QwenCompanionTheyAreMineCommand(sublime_plugin.WindowCommand):
+class QwenCompanionTheyAreMineCommand(_WindowCommand):
     """Say that you have used git yourself: what it has changed is no longer listed as an agent's."""
 
-    def is_visible(self) -> bool:
-        """Whether git has changed something that waits."""
-        return self.is_enabled()
+    def _has_work(self, adapter: Adapter) -> bool:
+        return adapter.written.listings.of(self.window).by_git > 0
 
-    def is_enabled(self) -> bool:
-        """Whether git has changed something that waits."""
-        adapter = package.adapter()
-        return adapter is not None and adapter.written.listings.of(self.window).by_git > 0
-
-    def run(self) -> None:
-        """Answer for all that was asked about until now."""
-        if adapter := package.adapter():
-            number = WindowId(self.window.id())
-            adapter.thread.post(lambda companion: companion.decisions.they_are_mine(number))
+    def _do(self, adapter: Adapter) -> None:
+        number = self._number
+        adapter.thread.post(lambda companion: companion.decisions.they_are_mine(number))
 
 
-class QwenCompanionTakeBackCommand(sublime_plugin.WindowCommand):
+class QwenCompanionTakeBackCommand(_WindowCommand):
     """Take back what was decided last: a keep, an undo, a restore, an accepted or a rejected proposal."""
 
-    def is_visible(self) -> bool:
-        """Whether something was decided in the window."""
-        if (adapter := package.adapter()) is None:
-            return False
+    def _has_work(self, adapter: Adapter) -> bool:
         is_reverted = any(diff.review.reverts for diff in adapter.diffs.in_window(self.window))
         return is_reverted or adapter.written.listings.of(self.window).can_take_back
 
-    def run(self) -> None:
-        """Ask only if text of the person's own goes with that."""
-        if adapter := package.adapter():
-            number = WindowId(self.window.id())
-            take_back = partial(adapter.thread.post, lambda companion: companion.decisions.take_back(number))
-            adapter.diffs.after_commands(self.window, take_back)
+    def _do(self, adapter: Adapter) -> None:
+        number = self._number
+        take_back = partial(adapter.thread.post, lambda companion: companion.decisions.take_back(number))
+        adapter.diffs.after_commands(self.window, take_back)
 
 
 class QwenCompanionCompareOverwrittenCommand(sublime_plugin.TextCommand):
@@ -448,9 +422,7 @@ class QwenCompanionCompareOverwrittenCommand(sublime_plugin.TextCommand):
         adapter = package.adapter()
         return adapter is not None and adapter.written.overwritten.waits(self.view)
 
-    def is_visible(self) -> bool:
-        """Not in the palette otherwise."""
-        return self.is_enabled()
+    is_visible = is_enabled
 
     def run(self, edit: sublime.Edit) -> None:
         """Once."""
@@ -458,65 +430,49 @@ class QwenCompanionCompareOverwrittenCommand(sublime_plugin.TextCommand):
             adapter.written.overwritten.compare(self.view)
 
 
-class QwenCompanionBeginRoundCommand(sublime_plugin.WindowCommand):
+class QwenCompanionBeginRoundCommand(_WindowCommand):
     """Begin a review round: what is on the disk now counts as reviewed."""
 
-    def is_visible(self) -> bool:
-        """Whether an agent is there, or something waits, and the person looks at a file."""
-        adapter, view = package.adapter(), self.window.active_view()
-        if adapter is None or not self.window.folders() or (view and not is_code(view)):
-            return False
+    def _has_work(self, adapter: Adapter) -> bool:
         is_there = adapter.status_bar.clis(self.window) or adapter.chats.within(self.window)
-        return bool(is_there) or _waits(self.window)
+        return self._is_at_code and (bool(is_there) or _waits(self.window))
 
-    def run(self) -> None:
-        """Ask first if something waits."""
-        if not (adapter := package.adapter()):
-            return
+    def _do(self, adapter: Adapter) -> None:
         if not self.window.folders():
             say(self.window, "Open a folder first: what is reviewed is in the folders of the window.")
             return
         files = len(adapter.written.listings.of(self.window).rows)
         question = f"{counted(files, 'file')} wait{'s' * (files == 1)} for a review. Begin a new round anyway?"
         if not files or sublime.ok_cancel_dialog(question, "Begin a New Round"):
-            number = WindowId(self.window.id())
+            number = self._number
             adapter.thread.post(lambda companion: companion.changes.begin(number))
             adapter.comments.forget_sent(self.window)
 
 
-class QwenCompanionRestoreCheckpointCommand(sublime_plugin.WindowCommand):
+class QwenCompanionRestoreCheckpointCommand(_WindowCommand):
     """Go back to the files as they were before a prompt."""
 
-    def is_visible(self) -> bool:
-        """Whether there is a prompt to go back to."""
-        adapter = package.adapter()
-        return adapter is not None and adapter.written.listings.of(self.window).has_checkpoints
+    def _has_work(self, adapter: Adapter) -> bool:
+        return adapter.written.listings.of(self.window).has_checkpoints
 
-    def run(self) -> None:
-        """Choose from a list; then say what is going to be done."""
-        if adapter := package.adapter():
-            _choose_checkpoint(adapter, self.window)
+    def _do(self, adapter: Adapter) -> None:
+        window, number = self.window, self._number
 
+        def listed(found: list[Point]) -> None:
+            if not found:
+                say(window, "There is no checkpoint yet.")
+                return
+            items: list[PanelItem] = [
+                (point.words or f"{point.agent or 'An agent'} begins to write", _details(point), partial(plan, point))
+                for point in found
+            ]
+            choose(window, items, "Go back to the files before…")
 
-def _choose_checkpoint(adapter: Adapter, window: sublime.Window) -> None:
-    """List the checkpoints of a window, and go back to one."""
+        def plan(point: Point) -> None:
+            planned = partial(_confirm_restore, adapter, window, point)
+            adapter.ask_later(window, lambda companion: companion.decisions.planned(point), planned)
 
-    def listed(found: list[Point]) -> None:
-        if not found:
-            say(window, "There is no checkpoint yet.")
-            return
-        items: list[PanelItem] = [
-            (point.words or f"{point.agent or 'An agent'} begins to write", _details(point), partial(plan, point))
-            for point in found
-        ]
-        choose(window, items, "Go back to the files before…")
-
-    def plan(point: Point) -> None:
-        planned = partial(_confirm_restore, adapter, window, point)
-        adapter.ask_later(window, lambda companion: companion.decisions.planned(point), planned)
-
-    number = WindowId(window.id())
-    adapter.ask_later(window, lambda companion: companion.decisions.points(number), listed)
+        adapter.ask_later(window, lambda companion: companion.decisions.points(number), listed)
 
 
 def _details(point: Point) -> str:
@@ -547,17 +503,16 @@ def _names(paths: Sequence[str]) -> str:
     return "\n".join(flat(path, 200) for path in paths[:NAMED_FILES]) + ("\n…" if len(paths) > NAMED_FILES else "")
 
 
-class QwenCompanionForgetSnapshotsCommand(sublime_plugin.WindowCommand):
+class QwenCompanionForgetSnapshotsCommand(_WindowCommand):
     """Remove the snapshots of all folders."""
 
-    def run(self) -> None:
-        """Ask first."""
+    def _do(self, adapter: Adapter) -> None:
         question = (
             "Remove all snapshots? What agents have written then counts as reviewed, and can't be undone. "
             "Why they have written it is forgotten."
         )
-        if (adapter := package.adapter()) and sublime.ok_cancel_dialog(question, "Forget Snapshots"):
-            number = WindowId(self.window.id())
+        if sublime.ok_cancel_dialog(question, "Forget Snapshots"):
+            number = self._number
             adapter.thread.post(lambda companion: companion.forget(number))
 
 
@@ -575,36 +530,24 @@ class QwenCompanionUnsavedTextCommand(sublime_plugin.TextCommand):
         return adapter is not None and adapter.unsaved.waits(self.view)
 
 
-class QwenCompanionReviewCommand(sublime_plugin.WindowCommand):
+class QwenCompanionReviewCommand(_WindowCommand):
     """Open the Review: all changes of the window in one tab."""
 
-    def is_visible(self) -> bool:
-        """Whether anything waits."""
-        if not (adapter := package.adapter()):
-            return False
-        waits = adapter.diffs.in_window(self.window) or adapter.written.listings.of(self.window).rows
-        return bool(waits or adapter.comments.notes(self.window))
+    def _has_work(self, adapter: Adapter) -> bool:
+        return bool(adapter.diffs.in_window(self.window) or adapter.comments.notes(self.window)) or _waits(self.window)
 
-    def run(self) -> None:
-        """Go to it if it is open."""
-        if adapter := package.adapter():
-            adapter.review.show(self.window)
+    def _do(self, adapter: Adapter) -> None:
+        adapter.review.show(self.window)
 
 
-class QwenCompanionReviewSinceCommand(sublime_plugin.WindowCommand):
+class QwenCompanionReviewSinceCommand(_WindowCommand):
     """Review all that has changed since a branch point, a tag or a commit, whoever has changed it."""
 
-    def is_visible(self) -> bool:
-        """Whether the window has a folder that is reviewed, and the person looks at a file."""
-        adapter, view = package.adapter(), self.window.active_view()
-        if adapter is None or not self.window.folders() or (view and not is_code(view)):
-            return False
-        return adapter.settings.of(self.window, "review") != "off"
+    def _has_work(self, adapter: Adapter) -> bool:
+        return self._is_at_code and adapter.settings.of(self.window, "review") != "off"
 
-    def run(self) -> None:
-        """Choose from a list."""
-        if adapter := package.adapter():
-            adapter.review.choose_since(self.window)
+    def _do(self, adapter: Adapter) -> None:
+        adapter.review.choose_since(self.window)
 
 
 class _ReviewCommand(sublime_plugin.TextCommand):
@@ -614,10 +557,6 @@ class _ReviewCommand(sublime_plugin.TextCommand):
         """The Review that has the focus."""
         adapter = package.adapter()
         return adapter.review.of(self.view) if adapter else None
-
-    def is_visible(self) -> bool:
-        """It is not shown in menus."""
-        return False
 
 
 class QwenCompanionReviewGoCommand(_ReviewCommand):
