@@ -131,6 +131,19 @@ class TestReview(ReviewCase):
             yield lambda view=view: not view.settings().has("__vi_external_disable")
             self.assertIsNot(view.settings().get("word_wrap"), False)
 
+    def test_what_was_decided_is_named_as_it_was_listed(self) -> Steps:
+        """With the name of its folder, if the window has several."""
+        (self.folder / "other").mkdir()
+        yield from self.two_files()
+        folders = [{"path": str(self.folder)}, {"path": str(self.folder / "other")}]
+        self.window.set_project_data({"folders": folders})
+        yield from self.review()
+        name = f"{self.folder.name}/app.py"
+        yield self.has(f"▾ {name}")
+        self.go_to("▾")
+        self.press("k")
+        yield self.has(f"✓ {name} · +2 −2 · kept")
+
     def test_three_changes_are_decided_by_three_keys(self) -> Steps:
         yield from self.two_files()
         yield from self.review()
@@ -871,6 +884,15 @@ class TestProposals(ReviewCase):
         yield from self.waits(1)
         yield from self.review()
         yield self.has("◆ Qwen Code", "▾ app.py", "✓ app.py", "—")
+
+    def test_one_that_was_dragged_to_another_window_is_not_listed_as_closed(self) -> Steps:
+        """It waits there."""
+        yield from self.proposed()
+        diffs = loaded("sublime_text.package").adapter().diffs
+        self.diff.window = yield from self.another_window()
+        diffs._moved(self.diff, self.window)
+        yield self.has("— Nothing waits")
+        self.assertEqual([line for line in self.lines() if line.startswith("✓")], [])
 
     def test_what_was_not_in_sight_was_not_seen(self) -> Steps:
         """Nor what was folded, nor what is below the last line in sight."""

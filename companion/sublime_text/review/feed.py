@@ -109,7 +109,7 @@ class ReviewFeed:
         }
         if waiting and not self.proposals and self._is_over:
             self.answered = []  # what was answered before belongs to another turn
-        gone = [diff for key, diff in self.proposals.items() if key not in waiting]
+        gone = [diff for key, diff in self.proposals.items() if key not in waiting and diff.window == self.window]
         self.answered = [*self.answered, *map(self._answer, gone)][-KEPT:]
         self._is_over = self._is_over or bool(gone)
         self.proposals = waiting
@@ -157,7 +157,7 @@ class ReviewFeed:
     def ended(self) -> list[DoneLine]:
         """The lines at the end: what was answered, and the comments."""
         done = [
-            DoneLine(("done", row.root, row.path), f"{row.path} · {row.count.lines} · {state}")
+            DoneLine(("done", row.root, row.path), f"{self._shown(row.full_path)} · {row.count.lines} · {state}")
             for row, state in self._adapter.written.listings.of(self.window).done
         ]
         answered = [DoneLine(("answered", at), words) for at, words in enumerate(self.answered)]
