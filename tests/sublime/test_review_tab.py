@@ -144,6 +144,16 @@ class TestReview(ReviewCase):
         self.press("k")
         yield self.has(f"✓ {name} · +2 −2 · kept")
 
+    def test_files_are_named_in_a_folder_that_is_opened_by_a_link(self) -> Steps:
+        """Each had its absolute path."""
+        link = self.folder.with_name(f"{self.folder.name}-link")
+        os.symlink(self.folder, link)
+        self.addCleanup(link.unlink)
+        self.window.set_project_data({"folders": [{"path": str(link)}]})
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has("▾ app.py   +2 −2", "▾ b.py")
+
     def test_three_changes_are_decided_by_three_keys(self) -> Steps:
         yield from self.two_files()
         yield from self.review()

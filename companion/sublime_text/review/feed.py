@@ -25,6 +25,7 @@ from ...review.document import NOTHING, Block, Body, DoneLine, FileKey, ListedFi
 from ..bridge import unsaid
 from ..own_views import Kind
 from ..panels import PanelItem, choose, say
+from ..windows import real_path
 from .decisions import ReviewDecisions, decide
 from .header import besides_changes, reason_line
 
@@ -79,6 +80,8 @@ class ReviewFeed:
         self._turns_of: dict[tuple[str, ...], tuple[FileTurn, ...]] = {}
         """The last one first, by what `_contents` says of a row."""
         self._asks_turns = False
+        self._real: dict[str, str] = {}
+        """The folders without links. The disk is asked once: one that hangs would hold up each look."""
         self.decisions = ReviewDecisions(self)
         self._is_over = True
         """Whether a proposal that comes while none waits begins another turn."""
@@ -303,8 +306,10 @@ class ReviewFeed:
     def _shown(self, path: str) -> str:
         """A path as it is shown: in its folder, with that one's name if the window has several."""
         folders = self.window.folders()
-        for folder in folders:
-            inside = folder.rstrip(os.sep) + os.sep
+        # What is written is known by its real path, what is proposed by the one that the CLI has sent.
+        self._real |= {folder: real_path(folder) for folder in folders if folder not in self._real}
+        for folder, spelled in ((each, spell) for each in folders for spell in (each, self._real[each])):
+            inside = spelled.rstrip(os.sep) + os.sep
             if path.startswith(inside):
                 inner = path[len(inside) :].replace(os.sep, "/")
                 return f"{os.path.basename(folder.rstrip(os.sep))}/{inner}" if len(folders) > 1 else inner
