@@ -78,6 +78,12 @@ class ChangeActions:
         """
         self.add(lambda: self._move(step, beyond))
 
+    def keep(self) -> None:
+        """Go on to the next change; at the last one the person hears how to answer."""
+        accept = KEYS.after("Accept", "accept_diff")
+        why = f"That was the last change of {flat(self._diff.review.name, LONGEST_NAME)}. {accept}"
+        self.move(1, lambda: say(self._diff.window, why))
+
     def undo(self, view: sublime.View) -> None:
         """Revert the changes at the carets of the view that a command was run in, or restore what was reverted."""
         of_diff = view if self._diff.has(view) else self._diff.proposal

@@ -1,4 +1,4 @@
-"""The decisions on written changes: how one is made, and those of the keys of a Review, one after the other.
+"""The decisions of the keys of a Review on written changes, one after the other.
 
 A key only begins a decision. In the Review, the next change comes at once, and decisions are made in their order,
 however fast they are pressed; until the companion has done one, its change is under way. What a key has decided of a
@@ -8,53 +8,19 @@ file meanwhile waits, and is found again in the file's next version.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-import sublime
-
 from ...changes.rows import ChangeRow
-from ...changes.state import Chosen, Decision, Lines
-from ...editor import WindowId
+from ...changes.state import Decision, Lines
 from ...review.document import NOTHING, Body, FileKey, ListedFile
 from ..panels import say
 
 if TYPE_CHECKING:
-    from ...companion import Companion
-    from ..adapter import Adapter
     from .feed import ReviewFeed
 
 CHANGED = "{} has changed meanwhile: look at it again."
-
-
-def decide(
-    adapter: Adapter,
-    window: sublime.Window,
-    rows: Collection[ChangeRow],
-    what: Decision,
-    found: Sequence[Chosen] | None,
-    done: Callable[[], object],
-    command: float = 0.0,
-) -> None:
-    """Keep or undo some files, or of the only one these changes. `done` is called when that is over in any way.
-
-    Files that have the same `command` are taken back together: the Unix time at which it was given.
-    """
-    number = WindowId(window.id())
-
-    async def decision(companion: Companion) -> None:
-        if found is not None:
-            [row] = rows
-            await companion.decisions.decide_changes(number, row, what, found)
-        elif task := companion.decisions.decide_files(number, rows, what, command):
-            await task
-
-    def failed(why: str) -> None:
-        say(window, why)
-        done()
-
-    adapter.ask_later(window, decision, lambda _: done(), failed)
 
 
 class _Decided(NamedTuple):
@@ -163,7 +129,7 @@ class ReviewDecisions:
         if rows:
             entries = {key: _UnderWay(self._feed.bodies.get(key, NOTHING), is_sent=True, is_whole=True) for key in rows}
             self._of |= entries
-            self._feed.decide([*rows.values()], what, None, lambda: self._done(entries), command)
+            self._feed.decide([*rows.values()], what, None, lambda: self._done(entries.values()), command)
 
     @property
     def is_under_way(self) -> bool:
@@ -175,7 +141,7 @@ class ReviewDecisions:
         lacking: list[FileKey] = []
         for key, entry in list(self._of.items()):
             row, body = self._feed.rows.get(key), self._feed.bodies.get(key)
-            if row is None:
+            if row is None or (entry.is_whole and not entry.is_sent):
                 del self._of[key]
             elif not entry.is_whole:
                 if body is not None and body is not entry.body:
@@ -206,16 +172,12 @@ class ReviewDecisions:
         entry.sent, entry.waiting = entry.waiting[:count], entry.waiting[count:]
         entry.is_sent = True
         found = [(entry.body.changes[each.change][4], each.lines) for each in entry.sent]
-        self._feed.decide([row], what, found, lambda: self._done({key: entry}))
+        self._feed.decide([row], what, found, lambda: self._done([entry]))
 
-    def _done(self, entries: Mapping[FileKey, _UnderWay]) -> None:
-        """The companion has done it, or has said why not. What waits now is known here, and goes on with a body."""
-        for entry in entries.values():
+    def _done(self, entries: Collection[_UnderWay]) -> None:
+        """The companion has done it, or has said why not. What waits now is known here: the next look goes on."""
+        for entry in entries:
             entry.is_sent = False
-        self._feed.look()
-        for key, entry in entries.items():
-            if entry.is_whole and self._of.get(key) is entry:
-                del self._of[key]
         self._feed.changed()
 
     def _follow(self, path: str, entry: _UnderWay, body: Body) -> None:

@@ -238,13 +238,11 @@ class SideMarks:
 
     def _parted(self, side: Side, links: Links | None) -> tuple[list[Points], list[Points]]:
         """The changes with lines on this side, and those without, which nothing marks but their fillers."""
-        if links:
-            pairs = list(zip(side.lines, links.lines, strict=True))
-            gaps = [points for points, link in pairs if link is None]
-            lines = [points for points, link in pairs if link is not None]
-        else:
-            gaps = [points for points in side.lines if points[0] == points[1]]
-            lines = [points for points in side.lines if points[0] < points[1]]
+        own = links.lines if links else [None] * len(side.lines)
+        lines: list[Points] = []
+        gaps: list[Points] = []
+        for points, link in zip(side.lines, own, strict=True):
+            (gaps if link is None and points[0] == points[1] else lines).append(points)
         return lines, gaps if self._marks_gaps else []
 
     def _hide(self, key: str, gaps: Sequence[Points]) -> None:

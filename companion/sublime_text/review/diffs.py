@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import sublime
 
-from ...chats.transcript.plain import flat
 from ...editor import Visit, WindowId
 from ..bridge import asked, posted
 from ..buffers import text_of
-from ..keys import KEYS
 from ..own_views import SIDES, VIEWS
-from ..panels import NOTICES, say
+from ..panels import NOTICES
 from ..windows import FocusBefore, GroupContents, find_window, is_in_panel, is_visible, real_path
-from .answers import LONGEST_NAME, SETTLED, Answers, accepted, keep_edits
+from .answers import SETTLED, Answers, accepted, keep_edits
 from .diff_marks import make_edits
 from .diff_view import DiffView, InheritedViews, abandon, clear, keep_unwritten
 
@@ -253,13 +251,6 @@ class Diffs:
         diff = self._open.get(number) if isinstance(number, int) else None
         # A tab that was restored may have the number of another run; a clone has the same buffer.
         return diff if diff and diff.has(view) else None
-
-    @staticmethod
-    def keep_change(diff: DiffView) -> None:
-        """The person goes on to the next change of a diff; at the last one they hear how to answer."""
-        accept = KEYS.after("Accept", "accept_diff")
-        why = f"That was the last change of {flat(diff.review.name, LONGEST_NAME)}. {accept}"
-        diff.actions.move(1, lambda: say(diff.window, why))
 
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
         """The diffs of a window, the oldest first, with those that have no tab yet."""

@@ -26,7 +26,7 @@ from ..bridge import unsaid
 from ..own_views import Kind
 from ..panels import PanelItem, choose, say
 from ..windows import real_path
-from .decisions import ReviewDecisions, decide
+from .decisions import ReviewDecisions
 from .header import besides_changes, reason_line
 
 if TYPE_CHECKING:
@@ -222,8 +222,32 @@ class ReviewFeed:
         done: Callable[[], object],
         command: float = 0.0,
     ) -> None:
-        """Keep or undo some files, or of the only one these changes: see `decisions.decide`."""
-        decide(self._adapter, self.window, rows, what, found, done, command)
+        """Keep or undo some files, or of the only one these changes. `done` is called when that is over in any way.
+
+        Files that have the same `command` are taken back together: the Unix time at which it was given.
+        """
+        number = WindowId(self.window.id())
+
+        async def decision(companion: Companion) -> None:
+            if found is not None:
+                [row] = rows
+                await companion.decisions.decide_changes(number, row, what, found)
+            elif task := companion.decisions.decide_files(number, rows, what, command):
+                await task
+
+        self._decide(decision, lambda _: done(), done)
+
+    def _decide(
+        self,
+        decision: Callable[[Companion], Coroutine[Any, Any, Any]],
+        answer: Callable[[Any], object],
+        done: Callable[[], object],
+    ) -> None:
+        def failed(why: str) -> None:
+            say(self.window, why)
+            done()
+
+        self._adapter.ask_later(self.window, decision, answer, failed)
 
     def _read_proposal(self, file: ListedFile, diff: DiffView) -> None:
         old, new = diff.review.original, diff.text() or ""
@@ -502,9 +526,4 @@ class SinceFeed(ReviewFeed):
             self._take(listing)
             done()
 
-        def failed(why: str) -> None:
-            say(self.window, why)
-            done()
-
-        undo = lambda companion: companion.since.undo(number, point, row, found or ())  # noqa: E731
-        self._adapter.ask_later(self.window, undo, answer, failed)
+        self._decide(lambda companion: companion.since.undo(number, point, row, found or ()), answer, done)

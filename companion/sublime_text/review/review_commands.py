@@ -291,7 +291,7 @@ class _ChangeCommand(sublime_plugin.TextCommand):
         else:
             adapter.diffs.entered(diff)
             if self.decision == "keep":
-                adapter.diffs.keep_change(diff)
+                diff.actions.keep()
             else:
                 diff.actions.undo(self.view)
 

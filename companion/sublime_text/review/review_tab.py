@@ -660,7 +660,7 @@ class ReviewTab:
             self._after("file" if is_file or not line else "change")
             return
         if block.file.key.back_end == "proposal":
-            self._decide_proposal(block, line, what, is_file=is_file)
+            self._decide_proposal(block, block.file, line, what, is_file=is_file)
             return
         is_some = block.file.kind == "created" and not all(region.empty() for region in self.view.sel())
         if is_file or line == 0 or not (block.file.has_parts or is_some) or block.body is None:
@@ -713,14 +713,12 @@ class ReviewTab:
         if is_decided or (files and not written and what == "keep"):
             self._after("file")
 
-    def _decide_proposal(self, block: Block, line: int, what: Decision, *, is_file: bool) -> None:
-        diff = self.feed.proposals.get(block.file.key) if block.file else None
-        if block.file is None:
-            return
+    def _decide_proposal(self, block: Block, file: ListedFile, line: int, what: Decision, *, is_file: bool) -> None:
+        diff = self.feed.proposals.get(file.key)
         if what == "keep":
             self._after("file" if is_file or not line else "change")
         elif diff is None:
-            self._say(ANSWERED.format(flat(block.file.path, LONGEST_NAME)))
+            self._say(ANSWERED.format(flat(file.path, LONGEST_NAME)))
         elif is_file or not line or block.body is None:
             self._say("A proposal is answered as a whole: Accept or Reject.")
         elif chosen := self._selected(block.body, block):

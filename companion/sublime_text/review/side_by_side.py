@@ -139,7 +139,7 @@ class Sides:
         show_in_group(window, group, [sheet for each in (self.left, self.right) if (sheet := each.sheet())])
         focus_view(window, self.right)
         self.right.set_viewport_position(view.viewport_position(), animate=False)
-        self.scroll = ScrollTogether(self.left, self.right, self._changed)
+        self.scroll = ScrollTogether(self.left, self.right, lambda: self._points)
 
     def show(self, text: str, changes: Sequence[Lines]) -> None:
         """The other text, or the file, has changed."""
@@ -183,9 +183,6 @@ class Sides:
                 before.restore()
             elif carets:
                 select(own, *carets)
-
-    def _changed(self) -> ChangedPoints:
-        return self._points
 
 
 class SidesByWindow:

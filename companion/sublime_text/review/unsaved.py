@@ -546,12 +546,11 @@ class OverwrittenTexts:
         for path in list(self._offers):
             self._end(path)
 
-    def _end(self, path: str) -> _Offer | None:
+    def _end(self, path: str) -> None:
         offer = self._offers.pop(path, None)
         for phantoms in offer.phantoms if offer else ():
             if phantoms.view.is_valid():
                 phantoms.update([])
-        return offer
 
     def _clicked(self, view: sublime.View, href: str) -> None:
         match href:

@@ -30,7 +30,6 @@ from ..own_views import VIEWS
 from ..panels import LONGEST_MESSAGE, NOTICES, say
 from ..places import if_openable, open_line
 from ..windows import find_window, is_code, is_in_front, is_in_panel, real_path
-from .decisions import decide
 from .side_by_side import Lines, SidesByWindow
 from .unsaved import OverwrittenTexts
 from .written_view import EditedViews, WrittenView
@@ -49,8 +48,6 @@ STALE = "This file is being compared again. Try again in a moment."
 BELOW = "This file was written again below your unsaved text. Decide in the Review."
 UNSEEN = frozenset({"deleted", "excluded", "link", "repository"})
 """Kinds of files that are not opened to be reviewed."""
-UNDER_WAY = 10.0
-"""Seconds after which nobody waits for a decision any more: the folder may have been closed."""
 IDLE = 5.0
 """Seconds without an edit after which a change may be opened by itself."""
 OFFERED = 10_000
@@ -73,7 +70,6 @@ class Onward:
         self.is_over = False
         """Whether the companion has done it, or refused to."""
         self._keys = frozenset(key for key, _ in found)
-        self._began = time.monotonic()
         self._text = view.change_count()
         self._lines = view.rowcol(view.size())[0]
         self._carets = _carets(view)
@@ -89,11 +85,6 @@ class Onward:
         onward = cls(view, what, (), [(0, view.rowcol(view.size())[0])])
         onward._is_file = True
         return onward
-
-    @property
-    def is_under_way(self) -> bool:
-        """Whether it was not done yet."""
-        return not self.is_over and time.monotonic() - self._began < UNDER_WAY
 
     def is_done(self, keys: Collection[str]) -> bool:
         """Whether nothing of it is among the changes of the file by now."""
@@ -529,7 +520,7 @@ class WrittenChanges:
         if not marked or not found:
             say(view.window(), "There is no change at the caret.")
             return
-        if before and before.is_under_way and (before.what, before.found) == (what, found):
+        if before and not before.is_over and (before.what, before.found) == (what, found):
             return  # the same key again: nobody has seen yet what comes next
         onward = Onward(view, what, found, [marked.rows(key, lines) for key, lines in found])
         window = view.window()
@@ -579,7 +570,7 @@ class WrittenChanges:
         elif not marked.is_current:
             say(window, STALE)
             return False
-        decide(self._adapter, window, [marked.row], what, found, done)
+        self._adapter.review.feed(window).decide([marked.row], what, found, done)
         return True
 
     def decide_file(self, window: sublime.Window, row: ChangeRow, what: Decision) -> None:
@@ -591,13 +582,14 @@ class WrittenChanges:
             say(window, BELOW if view.is_dirty() else STALE)
             return
         onward = Onward.of_file(view, what) if view and is_here else None
-        decide(self._adapter, window, [row], what, None, lambda: self._decided(window, onward) if onward else None)
+        done = lambda: self._decided(window, onward) if onward else None  # noqa: E731
+        self._adapter.review.feed(window).decide([row], what, None, done)
 
     def decide_all(self, window: sublime.Window, what: Decision) -> None:
         """Keep or undo everything."""
         listing = self.listings.of(window)
         if listing.rows:
-            decide(self._adapter, window, listing.rows, what, None, lambda: None)
+            self._adapter.review.feed(window).decide(listing.rows, what, None, lambda: None)
         else:
             say(window, listing.unsure or NOTHING)
 
