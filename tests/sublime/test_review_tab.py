@@ -895,6 +895,15 @@ class TestProposals(ReviewCase):
         yield from self.review()
         yield self.has("◆ Qwen Code", "▾ app.py", "✓ app.py", "—")
 
+    def test_the_key_for_side_by_side_never_shows_one_inline(self) -> Steps:
+        """It switched the layout, and did nothing of what it says where both sides were there."""
+        yield from self.proposed()
+        for _ in range(2):
+            self.window.focus_view(self.tab)
+            self.press("s")
+            yield lambda: self.window.active_view() == self.diff.proposal
+            self.assertEqual(self.diff.layout, "side_by_side")
+
     def test_one_that_was_dragged_to_another_window_is_not_listed_as_closed(self) -> Steps:
         """It waits there."""
         yield from self.proposed()

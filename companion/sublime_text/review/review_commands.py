@@ -666,7 +666,8 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
             adapter.diffs.show(diff)
             if number:
                 diff.actions.add(partial(diff.go_to_line, number))
-            if beside:
+            if beside and diff.layout == "inline":
+                diff.has_chosen_layout = True
                 diff.toggle_layout()
         elif row and row.kind in ("deleted", "link"):
             say(window, f"{row.path} is {row.kind}: there is nothing to open.")
