@@ -286,6 +286,8 @@ class Saves:
         last = seen[0].before if seen else now
         if seen:
             self._take_back(path, seen[0])
+            if saved.loaded is not None and saved.found is None and not saved.is_lost:  # it was there until the save
+                self._is_not_renamed(path, seen[0])
         self._recent.forget(path)
         known = now or last or self._objects.entry(self._state.base, path)
         if known is None or known.why or self._round.store.excluded([path]):
@@ -399,6 +401,12 @@ class Saves:
             self._state.know(old, agents=known.agents)
             self._state.know(path, origin="")
         self._state.know(path, lines=found.lines, agents=found.agents)
+
+    def _is_not_renamed(self, path: str, found: Sighting) -> None:
+        """A scan has found a file to be changed, and has taken a new one that is like it before for that file."""
+        for new in [new for new, each in self._state.known.items() if each.origin == path]:
+            if any(each.before is None and each.at == found.at for each in self._recent.of(new)):
+                self._state.know(new, origin="", is_parted=False, lines=None)
 
     def reviewed(
         self, path: str, before: str | None, text: str, encodings: Encodings, proposed: str | None = None

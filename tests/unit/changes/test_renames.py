@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from companion.changes import state
+from companion.changes.change_screen import SavedText
 from companion.changes.undo import Write
 from companion.review.disk import Encodings
 from companion.snapshots.entries import FILE, Entry
@@ -1071,3 +1072,24 @@ TestRenames.settings = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
+
+
+@pytest.mark.parametrize("text", ["", "mine\n"])
+@pytest.mark.parametrize("scan", ["none", "before the word", "before the new file"])
+def test_a_new_file_with_the_text_of_one_that_the_person_empties_is_listed(tmp_path: Path, scan: str, text: str):
+    """It was taken for that file by another name."""
+    folder = Folder(tmp_path)
+    folder.write("a.py", LINES)
+    folder.round.begin()
+    saved = SavedText(LINES, text, since=time.time_ns())
+    folder.write("a.py", text)
+    if scan == "before the new file":
+        folder.scan()
+    folder.write("b.py", LINES)
+    if scan == "before the word":
+        folder.scan()
+    folder.note("a.py", replace(saved, until=time.time_ns()))
+    folder.scan()
+    assert folder.listed() == {"b.py": "created"}
+    assert folder.undo_all() == []
+    assert {path: data.decode() for path, (_, data) in tree(folder.path).items()} == {"a.py": text}
