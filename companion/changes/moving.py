@@ -198,6 +198,7 @@ def take_over(round_: Round, moved: Moved) -> None:
     round_.recent.replace(is_below, paths.keys(moved.recent))
     round_.recent.write()
     round_.saved_at |= paths.keys(moved.saved_at)
+    round_.began_at = 0  # of that folder the other round had the baseline
     state.empty = sorted({*state.empty, *paths.names(moved.empty)})
     _add_history(round_, moved, paths, checkpoints)
     if since:

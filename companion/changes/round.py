@@ -107,6 +107,8 @@ class Round:
         """How many of the oldest checkpoints were dropped because the store had too much in it."""
         self._bounded = (("", 0), 0)
         """For a baseline of which so many files are to be copied: the bytes that the store may have."""
+        self.began_at = 0
+        """When the baseline was taken from the disk, in nanoseconds of Unix time; 0 if another run did it."""
         self.saved_at: dict[str, int] = {}
         """When the person has saved a file last, in nanoseconds of Unix time."""
         self.named: Mapping[str, str] = {}
@@ -169,7 +171,7 @@ class Round:
         self.recent.replace(lambda _: True, {})
         self.recent.write()
         self.state = RoundState(self.root, time.time(), now, now, began.rules, began.nested, began.empty, head)
-        self.state.working, self.scanned_at = list(self.at_work), began_at
+        self.state.working, self.scanned_at, self.began_at = list(self.at_work), began_at, began_at
         self._is_begun = True
         self.save()
         return began.fresh

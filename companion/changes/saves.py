@@ -209,6 +209,9 @@ class Saves:
         One scan is made for all of them: until the word of each is noted, somebody else has written it. A word that
         can't be noted isn't, and the others are.
         """
+        for word in words.values():  # the baseline has what was left on the disk of what was saved before it
+            word.is_noted = word.is_noted or 0 < word.saved.until < self._round.began_at - CLOCK
+        words = {path: word for path, word in words.items() if not word.is_noted}
         scans = {path: len(self._recent.of(path)) for path in words}
         self._round.scan(own=[*words])
         seen = {path: self._seen(path, word.saved, word.encodings, scans[path]) for path, word in words.items()}

@@ -32,6 +32,7 @@ def folder(tmp_path: Path) -> Folder:
     made.write("a.py", LINES)
     made.write("b.py", LINES)
     made.round.begin()
+    made.round.began_at = 0  # what some tests write has a time before it
     return made
 
 
@@ -326,3 +327,21 @@ def test_a_save_that_a_look_has_seen_before_the_editor_ended_is_the_persons(fold
     folder.reopen()
     folder.saved("a.py", since, until)
     assert set(folder.listed()) == {"b.py"}
+
+
+@pytest.mark.parametrize("agents", ["agent\n", "mine\nagent\n"])
+def test_a_save_before_a_new_round_is_in_its_baseline_whoever_has_written_its_lines_since(folder: Folder, agents: str):
+    """Its word comes later: it had lines wait that nobody has written since the round began."""
+    mine = LINES.replace("line 9\n", "mine\n")
+    saved = SavedText(LINES, mine, since=time.time_ns())
+    folder.write("a.py", mine)
+    saved = replace(saved, until=time.time_ns())
+    time.sleep(0.03)
+    folder.write("a.py", theirs := mine.replace("mine\n", agents))
+    folder.round.begin()
+    folder.write("new.py", "agent\n")
+    folder.note("a.py", saved)
+    folder.scan()
+    assert folder.listed() == {"new.py": "created"}
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == theirs
