@@ -374,8 +374,7 @@ class Folder:
         if self.has_round:
             self.round.complete()
             if not self.round.store.copies.more(COPYING):
-                with contextlib.suppress(OSError):  # the next scan tries it again
-                    self.round.prune()
+                self.round.prune()
 
     @property
     def left_to_copy(self) -> int:

@@ -81,7 +81,7 @@ class Journal:
             os.unlink(self._path)
 
     def pending(self) -> Intent | None:
-        """What an editor that was killed had begun and not noted, without its temporary files."""
+        """What an editor that was killed had begun and not noted, without its temporary files. Raises OSError."""
         try:
             with open(self._path, "rb") as file:
                 known: dict[str, Any] = json.load(file)
@@ -92,7 +92,7 @@ class Journal:
             intent: Intent = replace(made(Intent, known["about"]), writes=writes)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (ValueError, LookupError, TypeError) as error:
             logger.warning("The journal of %s can't be read: %s", self._round.root, error)
             self.end()
             return None

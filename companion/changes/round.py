@@ -179,8 +179,8 @@ class Round:
     def complete(self) -> None:
         """Note the trees of a round that has just begun, before anything else of it changes."""
         if self._is_begun and self.state.now.tree:
-            self._is_begun = False
             self.save()
+            self._is_begun = False
             self.prune()
 
     def in_repository(self) -> tuple[Repository | None, str]:
@@ -226,6 +226,7 @@ class Round:
         if scanned.corrected:
             before = self.objects.with_entries(before, scanned.corrected)
             base = self.state.base = self.objects.with_entries(self.state.base, scanned.corrected)
+            self.store.copies.corrected(scanned.corrected)
         head, self.state.head = self.state.head, project.head(self.in_repository()[0])
         if before == self.state.now:
             self._have_working(working)
@@ -271,8 +272,7 @@ class Round:
         if changed or by_person:
             self._found.append(seen)
         self.renaming = "" if by_person else self.renaming
-        with contextlib.suppress(OSError):  # the next scan tries it again
-            self.prune()
+        self.prune()
         return seen
 
     def _have_working(self, names: Sequence[str]) -> None:
@@ -603,10 +603,14 @@ class Round:
             self.state.now = self.objects.with_entries(self.state.now, changed)
 
     def prune(self) -> None:
-        """Free what nothing needs any more in the store, once that is worth the time.
+        """Free what nothing needs any more in the store, once that is worth the time, and if it can be freed.
 
         Over the bound of the store the oldest checkpoints go; `dropped` says how many.
         """
+        with contextlib.suppress(OSError):  # whatever comes next tries it again
+            self._prune()
+
+    def _prune(self) -> None:
         store, state = self.store.copies, self.state
         entries = entries_of(state.decided, state.saves) + self.recent.entries()
         entries += [entry for each in self._alive() for entry in each.beside.values()]

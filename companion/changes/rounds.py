@@ -6,6 +6,7 @@ Everything here runs on the companion thread and touches no file: that is done b
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
@@ -301,8 +302,9 @@ class Rounds:
     async def _forget(self, window: WindowId) -> None:
         folders = list(self.roots.folders.values())
         for folder in folders:
-            async with folder.lock:
-                await folder.call(folder.forget)
+            with contextlib.suppress(FolderClosedError):  # it goes with those that no window has
+                async with folder.lock:
+                    await folder.call(folder.forget)
         gone = await asyncio.to_thread(places.shrink, self.roots.stores, everything=True)
         self._editor.messenger.mention(f"Snapshots removed: {len(gone) + len(folders)}.", window)
         for number in list(self.roots.windows):

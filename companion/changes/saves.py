@@ -291,7 +291,6 @@ class Saves:
             self._take_back(path, seen[0])
             if saved.loaded is not None and saved.found is None and not saved.is_lost:  # it was there until the save
                 self._is_not_renamed(path, seen[0])
-        self._recent.forget(path)
         known = now or last or self._objects.entry(self._state.base, path)
         if known is None or known.why or self._round.store.excluded([path]):
             # It is excluded, ignored or large: none of its text comes into the store.
@@ -316,6 +315,7 @@ class Saves:
             self._round.written(path, found, loaded, (), at)
         self._round.follow(path, loaded, after)
         self._round.saved_at[path] = max(saved.since, saved.until)
+        self._recent.forget(path)  # not before: what can't be noted now is noted by the same sightings
         if after != now:
             self._written_since(path, after, now, seen, is_seen=bool(text) or seen[:1] != later[:1])
         if self._objects.entry(self._state.base, path) == now:

@@ -177,23 +177,29 @@ class Copies:
         """A scan has found that these files differ from the claims, and no others.
 
         Their old texts are copied from the person's repository, as far as it has them and they are not excluded.
-        Returns the files of which the claims were wrong.
+        Returns the files of which the claims were wrong, until they are `corrected`.
         """
         wrong = self._doubted.difference(changed)
-        late = {path: self._claims.pop(path) for path in {*changed, *wrong} & self._claims.keys()}
-        self._doubted.clear()
+        late = {path: self._claims[path] for path in {*changed, *wrong} & self._claims.keys()}
         excluded = self._excluded([*late])
         wrong -= excluded
         for path in self.modes.unknown(late.keys() - wrong):
             self.modes.keep(self._root, path)
         wanted = {blob for path, blob in late.items() if path not in wrong}
-        if others := [path for path, blob in self._claims.items() if blob in wanted]:
+        if others := [path for path, blob in self._claims.items() if blob in wanted and path not in late]:
             self._copy_part(others)
         wanted -= self._objects.sizes(wanted).keys()
         if found := self._objects.recovered(wanted & {late[path] for path in late.keys() - excluded}):
             self._objects.write_all(list(found.values()))
+        self.corrected(late.keys() - wrong)  # what has failed before that is tried again by the next scan
         self._objects.unsaved |= wanted - found.keys() - {*self._claims.values()}
         return wrong
+
+    def corrected(self, paths: Iterable[str]) -> None:
+        """What these files are is known without the claims."""
+        for path in paths:
+            self._claims.pop(path, None)
+            self._doubted.discard(path)
 
     def _check_space(self, size: int) -> None:
         """Raise FullError if a copy of so many bytes would leave too little of the disk."""

@@ -64,7 +64,10 @@ class Scan:
     written: Mapping[str, int] = field(default_factory=dict[str, int])
     """When they were written, in nanoseconds of Unix time."""
     corrected: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
-    """What files really are of which the baseline has something else: the index of the repository said so."""
+    """What files really are of which the baseline has something else: the index of the repository said so.
+
+    Each scan has them until `Copies.corrected` is told.
+    """
     is_current: bool = False
     """Whether nothing had to be brought up to date."""
     at: float = field(default_factory=time.monotonic)
@@ -362,6 +365,7 @@ class Store:
         now = TreeSnapshot(self._tree if is_made else self._make_trees, dict(beside))
         self._begun = None if is_made else now
         corrected = self.objects.entries(now, sorted(wrong)) if wrong else {}
+        self.copies.corrected(wrong - corrected.keys())
         return Scan(now, fresh, dict(self._written), corrected, not (remove or add))
 
     def _rules_elsewhere(self) -> dict[str, Entry]:

@@ -125,3 +125,15 @@ async def test_a_folder_in_which_a_round_begins_is_not_let_go_by_another_window(
         await windows.until(lambda: not windows.is_beginning)
         (slow / "b.py").write_text(AGENTS)
         await windows.until(lambda: windows.listed(SECOND) == {str(slow / "b.py")})
+
+
+async def test_all_snapshots_are_forgotten_though_a_folder_is_let_go_meanwhile(work: Work, other: Path):
+    windows = Windows(work.stores, work.folders)
+    windows.of_second = [str(other)]
+    async with windows:
+        await windows.open_both()
+        async with windows.known.folders[str(work.path)].lock:
+            windows.rounds.forget(SECOND)
+            await asyncio.sleep(0.1)
+            windows.rounds.window_closed(WINDOW)
+        await windows.until(lambda: any("Snapshots removed" in said for said, _ in windows.editor.mentioned))

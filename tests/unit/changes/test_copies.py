@@ -24,8 +24,9 @@ from companion.snapshots import copies, files, project
 from companion.snapshots.entries import LARGE
 from companion.snapshots.files import WriteRefusedError, blob_id
 from companion.snapshots.git import Git, GitStoppedError
-from companion.snapshots.objects import EMPTY_TREE
+from companion.snapshots.objects import EMPTY_TREE, StoreObjects
 from companion.snapshots.project import replaced_rules
+from companion.snapshots.store_index import StoreIndex
 
 from .folders import Folder, committed, git, tree
 
@@ -202,17 +203,7 @@ def test_one_copy_is_enough_for_files_of_the_same_content(folder: Folder):
 
 
 def test_an_index_that_lies_does_not_decide_what_an_undo_writes(folder: Folder):
-    evil = git(folder.path, "hash-object", "-w", "--stdin-paths", "--no-filters").strip()
-    (folder.path / "evil").write_text("evil\n")
-    evil = git(folder.path, "hash-object", "-w", "evil").strip()
-    (folder.path / "evil").unlink()
-    index = folder.path / ".git/index"
-    times = index.stat()
-    true = bytes.fromhex(blob_id(folder.read("a.txt")))
-    data = index.read_bytes().replace(true, bytes.fromhex(evil))
-
-    index.write_bytes(data[:-20] + hashlib.sha1(data[:-20], usedforsecurity=False).digest())
-    os.utime(index, ns=(times.st_atime_ns, times.st_mtime_ns))
+    lie(folder, "a.txt")
     before = tree(folder.path)
     folder.begin_copied()
     folder.scan()
@@ -688,3 +679,68 @@ def test_what_the_person_excludes_while_files_are_copied_is_not_copied_any_more(
     assert folder.listed()["a.txt"] == "modified"
     folder.undo("a.txt")
     assert folder.read("a.txt") != b"agent\n"
+
+
+def test_what_is_decided_is_done_though_nothing_can_be_freed(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    folder.begin_copied()
+    folder.write("a.txt", "agent\n")
+    folder.scan()
+
+    def full(*_: object, **__: object) -> int:
+        raise GitStoppedError("No space left on device")
+
+    monkeypatch.setattr(copies.Copies, "prune", full)
+    folder.keep_all()
+    assert folder.listed() == {}
+
+
+def lie(folder: Folder, path: str) -> None:
+    """Have another id of a file in the index of the repository, though its times say that it is unchanged."""
+    (folder.path / "evil").write_text("evil\n")
+    evil = git(folder.path, "hash-object", "-w", "evil").strip()
+    (folder.path / "evil").unlink()
+    index = folder.path / ".git/index"
+    times = index.stat()
+    true = bytes.fromhex(blob_id(folder.read(path)))
+    data = index.read_bytes().replace(true, bytes.fromhex(evil))
+    index.write_bytes(data[:-20] + hashlib.sha1(data[:-20], usedforsecurity=False).digest())
+    os.utime(index, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+@pytest.mark.parametrize("fails", ["update", "recovered"])
+def test_an_index_that_lies_is_found_out_though_a_scan_has_failed(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, fails: str
+):
+    lie(folder, "a.txt")
+    before = tree(folder.path)
+    folder.begin_copied()
+    folder.write("b.txt", "agent\n")
+
+    def full(*_: object, **__: object) -> Any:
+        raise GitStoppedError("No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(*((StoreIndex, "update") if fails == "update" else (StoreObjects, "recovered")), full)
+        with pytest.raises(GitStoppedError):
+            folder.scan()
+    folder.scan()
+    assert folder.listed() == {"b.txt": "modified"}
+    folder.write("a.txt", "agent\n")
+    folder.undo_all_to(before)
+
+
+def test_a_file_that_is_changed_before_it_is_copied_is_undone_though_a_scan_has_failed(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    folder.round.begin()
+    before = tree(folder.path)
+    folder.write("a.txt", "agent\n")
+
+    def full(*_: object, **__: object) -> Any:
+        raise GitStoppedError("No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StoreObjects, "write_all", full)
+        with pytest.raises(GitStoppedError):
+            folder.scan()
+    folder.undo_all_to(before)

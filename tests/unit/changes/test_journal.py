@@ -20,6 +20,7 @@ from companion.changes.undo import UnseenError, Write, files_of
 from companion.snapshots.entries import FILE
 from companion.snapshots.files import WriteRefusedError
 from companion.snapshots.git import GitStoppedError
+from companion.snapshots.objects import StoreObjects
 
 from .folders import Folder as Driven
 from .folders import committed, tree
@@ -475,3 +476,26 @@ def test_a_journal_that_cannot_be_read_is_dropped(tmp_path: Path, text: str):
     path.write_text(text)
     assert Journal(folder.round, folder.undoing).pending() is None
     assert not path.exists()
+
+
+def test_a_journal_stays_while_git_or_its_disk_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It was dropped, and an undo that had been interrupted was never finished."""
+    folder = Driven(tmp_path)
+    folder.write("a.txt", "one\n")
+    folder.round.begin()
+    folder.write("a.txt", "agent\n")
+    folder.scan()
+    writes, _ = folder.undoing.plan(folder.round.waiting())
+    journal = Journal(folder.round, folder.undoing)
+    journal.begin(Intent("undo", writes))
+
+    def ended(*_: object, **__: object) -> dict[str, int]:
+        raise GitStoppedError("it was ended")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StoreObjects, "sizes", ended)
+        with pytest.raises(GitStoppedError):
+            journal.pending()
+    pending = journal.pending()
+    assert pending
+    assert [write.path for write in pending.writes] == ["a.txt"]

@@ -15,6 +15,8 @@ from companion.changes.change_screen import SavedText
 from companion.changes.saves import Overwritten, Saves, Told
 from companion.snapshots.entries import LARGE
 from companion.snapshots.files import blob_id
+from companion.snapshots.git import GitStoppedError
+from companion.snapshots.objects import StoreObjects
 from companion.snapshots.store_index import IndexListing, StoreIndex
 
 from .folders import AGENT, Folder, committed, tree
@@ -345,3 +347,23 @@ def test_a_save_before_a_new_round_is_in_its_baseline_whoever_has_written_its_li
     assert folder.listed() == {"new.py": "created"}
     assert folder.undo_all() == []
     assert folder.read("a.py").decode() == theirs
+
+
+def test_a_save_whose_word_could_not_be_noted_at_once_is_the_persons(folder: Folder, monkeypatch: pytest.MonkeyPatch):
+    """Nobody may know its text: then only what the scan had seen before it tells."""
+    since = time.time_ns()
+    folder.write("a.py", LINES.replace("line 3\n", "mine\n"))
+    saved = SavedText(since=since, until=time.time_ns())
+    folder.scan()
+
+    def full(*_: object, **__: object) -> None:
+        raise GitStoppedError("No space left on device")
+
+    told = {"a.py": Told("a.py", saved)}
+    with monkeypatch.context() as patched:
+        patched.setattr(StoreObjects, "with_entries", full)
+        folder.saves.saved(told)
+    assert not told["a.py"].is_noted
+    folder.saves.saved(told)
+    assert told["a.py"].is_noted
+    assert folder.listed() == {}
