@@ -661,13 +661,23 @@ class Chats:
             try:
                 self.window(window).daemons.inherit(one)
                 for chat_id, chat in one["chats"].items():
-                    self.made(chat_id, window).inherit(chat)
-                    if window in windows and self[chat_id].is_at_work:
+                    if self._inherited(chat_id, window, chat).is_at_work and window in windows:
                         self.screen.chats.resume_chat(chat_id)
             except (LookupError, TypeError, ValueError, AttributeError):
                 logger.exception("The chats of another version of the package can't be taken over")
             if window not in windows:
                 self.window_closed(window)
+
+    def _inherited(self, chat_id: ChatId, window: WindowId, left: Mapping[str, Any]) -> Chat:
+        """A chat of the instance before this one. What waited in one that can't be read comes back from its tab."""
+        chat = self.made(chat_id, window)
+        try:
+            chat.inherit(left)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            logger.exception("A chat of another version of the package can't be taken over")
+            chat.connector.end_inherited()
+            del self.by_id[chat_id]
+        return chat
 
     def dismiss(self) -> None:
         """Close all diffs without a vote: the questions stay with the daemon."""

@@ -11,7 +11,7 @@ from companion.chats import outbox
 from companion.chats.chats import CUT_OFF
 from companion.chats.outbox import ON_ITS_WAY
 from companion.chats.prompt import Draft, Excerpt, Returned
-from companion.editor import WindowId
+from companion.editor import ChatId, ViewId, WindowId
 
 from ..fake_daemon import FEATURES, Request, Stream, until
 from .chatting import CHAT, WINDOW, Room, prompts, real, stat
@@ -169,6 +169,7 @@ async def test_a_prompt_that_ran_is_found_in_a_history_with_other_ids(
     assert returned(room) == ["the next"]
 
 
+OTHER = ChatId(ViewId(2))
 WHOLE = Draft("mine", (Excerpt("file:///w/b.py#L1", "b.py:1", "x"),), ("/w/screen.png",))
 CLOSED = "The chat was closed before this was sent."
 
@@ -213,6 +214,23 @@ async def test_what_waited_when_the_editor_was_closed_comes_back_once(room: Room
 async def test_what_waited_when_the_editor_was_closed_comes_back_from_a_tab_that_nobody_looks_at(room: Room) -> None:
     room.chats.close(CHAT, [Returned(WHOLE)])
     assert room.editor.returned == [(CHAT, WHOLE, CUT_OFF)]
+
+
+async def test_what_waited_comes_back_from_the_screen_if_another_version_has_left_it_in_another_form(
+    room: Room, stormy: object
+) -> None:
+    room.daemon.routes["GET /capabilities"] = None
+    room.chats.open(CHAT, WINDOW, room.folder)
+    room.chats.open(OTHER, WINDOW, room.folder)
+    for chat in (CHAT, OTHER):
+        room.chats.send(chat, WHOLE)
+    left = await room.chats.stop(hand_over=True)
+    left[WINDOW]["chats"][CHAT]["unsent"] = [{"words": "mine"}]
+    room.chats.inherit(left, {WINDOW: None})
+    for chat in (CHAT, OTHER):
+        room.chats.open(chat, WINDOW, room.folder, waiting=[Returned(WHOLE)])
+    unsent = "It was not sent before the package was reloaded."
+    assert room.editor.returned == [(CHAT, WHOLE, CUT_OFF), (OTHER, WHOLE, unsent)]
 
 
 async def test_what_a_reload_has_handed_over_does_not_come_back_from_the_screen_as_well(room: Room) -> None:
