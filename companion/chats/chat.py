@@ -550,7 +550,8 @@ class Chat:
         for turn in self._turn_watch.seen(snapshot, self.agent, self.outbox.sent_at):
             calls = tuple(calls_of(turn, self.connection.path_there))
             about = self.status.model, self.connection.session, turn.key, self.connector.folder, self._agent_name
-            self.place.reasons.turn_over(self.place.id, ReportedTurn(self.agent, turn.asked, calls, *about))
+            told = ReportedTurn(self.agent, turn.asked, calls, *about, began=turn.began or 0.0)
+            self.place.reasons.turn_over(self.place.id, told)
 
     def end_turn(self) -> None:
         """Nobody looks at the conversation any more: its turn is over with what was done in it so far."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Protocol
 
@@ -90,6 +91,8 @@ class TurnWatch:
         self._window = window
         self._listener = listener
         self._running = ""
+        self._began = 0.0
+        """When that was seen first, in Unix time."""
         self._last: str | None = None
         """The last turn of the last look while the chat was connected, empty if there was none; None if unknown."""
         self._is_connected = False
@@ -100,7 +103,8 @@ class TurnWatch:
     def seen(self, snapshot: Snapshot, agent: str, sent: int) -> list[Turn]:
         """Look at a snapshot. Returns the turns that have ended since the last look, as far as it has them.
 
-        `agent` is what the agent calls itself, `sent` is when the last prompt was sent.
+        `agent` is what the agent calls itself, `sent` is when the last prompt was sent. Each turn has when it began,
+        also if its agent doesn't say that.
         """
         if not self._is_connected and snapshot.status.connection.state == "live":
             self._is_connected = True
@@ -116,11 +120,11 @@ class TurnWatch:
         for key in news:
             if before := turns.get(self._running):
                 self._name(before, agent)
-                over.append(before)
+                over.append(replace(before, began=min(before.began or self._began, self._began)))
             if self._running:
                 self._listener.turn_ended(self._window, self._id, self._running)
                 self._ended = time.time_ns()
-            self._running = key
+            self._running, self._began = key, time.time()
             if key:
                 self._named.clear()
                 words = " ".join(turns[key].asked[:MAX_WORDS].split()) if key in turns else ""

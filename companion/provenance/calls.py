@@ -65,6 +65,8 @@ class ReportedTurn:
     command: str = ""
     """The name of the chat's agent in the settings; empty for the daemon."""
     is_chat: bool = True
+    began: float = 0.0
+    """When it was seen to run, in Unix time; 0 if nobody has."""
 
 
 def calls_of(turn: Turn, full: Callable[[str], str]) -> Iterator[WritingCall]:

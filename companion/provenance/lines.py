@@ -2,8 +2,8 @@
 
 A turn is done again on the text that was there before it. What a call says is believed only as far as the file has it
 in the end: the text after the turn decides which lines there are, and no call gets more lines of one kind than the turn
-has added. What else was written meanwhile, by the person, a formatter or another agent, is nobody's. What would cost
-too much to find out is nobody's either.
+has added. What else was written meanwhile, by the person, a formatter or another agent, is nobody's, also if a call
+that doesn't say what it replaces has written it again. What would cost too much to find out is nobody's either.
 
 Later a line may have moved, be indented otherwise, or be among others like it. It is what the latest writer has made of
 it whose lines fit to the place. If they fit to another place as well, or the line is so short that it may be anybody's,
@@ -13,7 +13,7 @@ nothing is known.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -57,13 +57,17 @@ class Effort:
             raise TooMuchError
 
 
-def runs_of(before: str | None, after: str, steps: Sequence[ReplayStep]) -> dict[int, tuple[Run, ...]]:
+def runs_of(
+    before: str | None, after: str, steps: Sequence[ReplayStep], others: Container[str] = ()
+) -> dict[int, tuple[Run, ...]]:
     """The lines of a file that each call has written, by the call's number; of none if that would cost too much.
 
     Args:
         before: the text of the file before the turn, with what the person has saved meanwhile; None if it isn't known.
         after: the text after it.
         steps: the replacements in this file.
+        others: the hashes of lines that others have written during the turn. A call that does not say what it has
+            replaced may only have kept them.
     """
     start, end = before, _plain(after)
     try:
@@ -72,7 +76,7 @@ def runs_of(before: str | None, after: str, steps: Sequence[ReplayStep]) -> dict
         if start is None:
             return {}
         start = _plain(start)
-        lines = _Lines(start)
+        lines = _Lines(start, others)
         for step in steps:
             lines.replace(step)
         lines.become(end, _HERE)
@@ -84,8 +88,9 @@ def runs_of(before: str | None, after: str, steps: Sequence[ReplayStep]) -> dict
 class _Lines:
     """The lines of a text, and which call has written each."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, others: Container[str] = ()) -> None:
         self._text = text
+        self._others = others
         self._calls = [_HERE] * len(_lines(text))
         self._effort = Effort()
 
@@ -97,7 +102,7 @@ class _Lines:
         self._effort.spend(len(self._text))
         old, new = step.replaced.old, _plain(step.replaced.new)
         if not old:
-            self.become(new, step.call)
+            self.become(new, step.call, self._others if old is None else ())
             return
         old = _plain(old)
         if step.replaced.is_whole:
@@ -112,8 +117,11 @@ class _Lines:
                 self.become(self._text.replace(gone, come), step.call)
                 return
 
-    def become(self, text: str, call: int) -> None:
-        """The text is another one now, and what is new in it was written by a call. Raises TooMuchError."""
+    def become(self, text: str, call: int, kept: Container[str] = ()) -> None:
+        """The text is another one now, and what is new in it was written by a call, but for the hashes of `kept`.
+
+        Raises TooMuchError.
+        """
         if text == self._text:
             return
         self._effort.spend(len(text))
@@ -126,7 +134,8 @@ class _Lines:
             self._effort.left -= _LINE * compared  # that is done: it counts for the next call
         for change in found:
             calls += self._calls[at : change.old_start]
-            calls += [call] * change.inserted
+            come = new[change.new_start : change.new_end]
+            calls += [_HERE if kept and hash_of(line) in kept else call for line in come]
             at = change.old_end
         self._text, self._calls = text, [*calls, *self._calls[at:]]
 

@@ -122,6 +122,8 @@ class TranscriptTurn:
     prompt: str
     at: float = 0.0
     """When the transcript says that it was sent, in Unix time; 0 if it doesn't. It may lie."""
+    began: float = 0.0
+    """When it was seen to run, in Unix time."""
     calls: list[WritingCall] = field(default_factory=list[WritingCall])
     model: str = ""
     """The one that has made its calls; empty as long as there are none."""
@@ -729,6 +731,7 @@ class CliTranscript:
             f"{self.kind}:{self.talk.session}:{turn.key}",
             self.path,
             is_chat=False,
+            began=turn.began,
         )
 
 

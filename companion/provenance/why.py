@@ -241,7 +241,7 @@ class Provenance:
         for turn in transcript.talk.turns:
             reported = transcript.reported(turn)
             if turn.state == "new":
-                turn.state = "running"
+                turn.state, turn.began = "running", time.time()
                 words = " ".join(turn.prompt.split())[:MAX_WORDS]
                 self._running[reported.turn] = transcript.kind, window
                 self._turns.turn_began(window, TERMINAL, reported.agent, reported.turn, words, max(since, turn.after))
@@ -357,9 +357,13 @@ def _written(
         else:
             continue  # nobody has seen that it was written
         name = os.path.relpath(path, root).replace(os.sep, "/")
-        same = (each for _, each in log.turns(path) if (each.session, each.turn) == (turn.session, turn.turn))
-        logged = {call.id for each in same for call in each.calls}
-        for number, runs in runs_of(before, after, done).items():
+        logged, others = set[str](), set[str]()
+        for _, each in log.turns(path):
+            if (each.session, each.turn) == (turn.session, turn.turn):
+                logged.update(call.id for call in each.calls)
+            elif each.at > turn.began > 0:
+                others.update(line for call in each.calls for run in call.runs for line in run.added)
+        for number, runs in runs_of(before, after, done, others).items():
             call = turn.calls[number]
             if call.id not in logged:
                 yield root, number, LoggedCall(name, runs, call.id, call.name, call.reason, call.asked)

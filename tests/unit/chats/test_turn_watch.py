@@ -41,7 +41,7 @@ def seen(running: str | None, *turns: Turn) -> Snapshot:
 
 
 def asked(key: str, *tools: Tool) -> Turn:
-    return Turn(key, "running", (Message("user", f"Do  {key}\nnow"), *tools))
+    return Turn(key, "running", (Message("user", f"Do  {key}\nnow"), *tools), began=1.0)
 
 
 def test_a_turn_begins_and_ends_once():
@@ -58,6 +58,14 @@ def test_a_turn_begins_and_ends_once():
         ("began", "Agent", "b", "Do b now"),
         ("ended", "b"),
     ]
+
+
+def test_a_turn_whose_agent_has_no_clock_began_when_it_was_seen_to_run():
+    watch, before = TurnWatch(CHAT, WINDOW, Heard()), time.time()
+    watch.seen(seen("a", replace(asked("a"), began=None)), "Agent", 0)
+    between = time.time()
+    [over] = watch.seen(seen(None, replace(asked("a"), began=None)), "Agent", 0)
+    assert before <= (over.began or 0) <= between
 
 
 def test_the_files_that_a_tool_writes_are_named_once():

@@ -238,6 +238,25 @@ def test_two_agents_at_once_in_one_file_have_each_their_own_lines(desk: Desk) ->
     assert desk.said("line number 2 of 10") == [("", "")]
 
 
+def test_what_others_have_written_in_a_turn_stays_theirs_when_a_tool_writes_the_whole_file(desk: Desk) -> None:
+    """The tool does not say what was there, so nothing else tells that it has read the lines of others before."""
+    start, mine = "first = 1\nsecond = 2\n", "third = 'of the person alone'\n"
+    desk.write(start)
+    began = time.time()
+    desk.turn("Check", ("first = 1\n", "first = 1\n" + CHECK, "I check."), agent="One")
+    desk.turn("Write it", (None, mine, "An agent's, once."), before="")
+    desk.write(start.replace("first = 1\n", "first = 1\n" + CHECK))
+    desk.save(desk.text() + mine)
+    whole = desk.text() + LOOP
+    desk.turn("Add it up", (None, whole, "I add it up."), agent="Two", before=start, began=began)
+    assert desk.said("raise ValueError") == [("Check", "I check.")]
+    assert desk.said("of the person") == [("", "")]
+    assert desk.said("amount +=") == [("Add it up", "I add it up.")]
+    desk.write(start)
+    desk.turn("Again", (None, whole, "Once more."), agent="Two", before=start, began=time.time() + 1)
+    assert desk.said("raise ValueError") == [("Again", "Once more.")]
+
+
 def test_a_line_that_an_agent_only_moves_or_indents_stays_whose_it_was(desk: Desk) -> None:
     desk.write("mine_and_nobody_elses = 1\n" + numbered(5))
     text = "if True:\n    mine_and_nobody_elses = 1\n" + numbered(5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from companion.exclusion import Sharing
@@ -59,6 +59,7 @@ class Desk:
         seen: bool = True,
         meanwhile: str | None = None,
         before: str | None = None,
+        began: float = 0.0,
     ) -> None:
         """A prompt and its tool calls, one after the other.
 
@@ -78,6 +79,7 @@ class Desk:
         if meanwhile is not None:
             self.write(meanwhile, name)
         turn = ReportedTurn(agent, prompt, tuple(calls), "model-1", "session-1", f"turn-{self.turns}", str(self.folder))
+        turn = replace(turn, began=began)
         texts = [(str(path.resolve()), start, path.read_text())] if seen else None
         log_turn(self.log, [self.sharing], turn, texts)
 
