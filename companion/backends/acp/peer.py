@@ -177,7 +177,8 @@ class Peer:
 
     def _take_back(self, call: _Call) -> None:
         """Tell the agent that nobody waits for an answer any more."""
-        self._unnamed = None  # most likely it was the error of this call
+        if self._unnamed and call.number <= self._unnamed[1]:
+            self._unnamed = None  # most likely it was the error of this call
         if not self._is_left and call.method != _HAS_OWN_CANCEL:
             self._taken_back.append(call.number)
             self.notify(CANCEL, {"requestId": call.number})
