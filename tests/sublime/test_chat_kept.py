@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 from .chat_case import MARK, ChatCase, Steps
-from .companion_case import at_once, text_of
+from .companion_case import at_once, loaded, text_of
 from .own import views
 
 
@@ -69,6 +70,16 @@ class TestClosing(ChatCase):
         [kept] = set(self.window.views()) - before
         kept.set_scratch(True)
         self.assertEqual(text_of(kept), "mine\n\nx:1\nx = 1\n\n@/a\\ b.png @/c.png")
+
+    def test_what_is_sent_by_an_instance_that_was_unloaded_meanwhile_has_a_tab_of_its_own(self) -> Steps:
+        """A panel or a timer may outlive it."""
+        before = set(self.window.views())
+        with patch.object(loaded("sublime_text.package"), "_adapter", None):
+            loaded("sublime_text.chat.prompt").send_prompt(self.adapter, self.chat, "asked in a panel")
+        [kept] = set(self.window.views()) - before
+        kept.set_scratch(True)
+        yield from self.on_companion(lambda _: None)
+        self.assertEqual((text_of(kept), self.chats.of("send")), ("asked in a panel", []))
 
     def test_it_comes_to_another_chat_of_the_window_before_what_is_there(self) -> Steps:
         self.type("sent")

@@ -19,8 +19,10 @@ from ...chats.prompt import Draft, Excerpt, Instead, Returned, mentions, path_of
 from ...exclusion import Sharing
 from ...platforms import programs
 from ...platforms.files import make_private_folders, why_unopened
+from .. import package
 from ..own_views import VIEWS
 from ..panels import NO_ANSWER, say
+from ..review.answers import open_kept
 from ..windows import is_excluded
 from .text import prompt_start
 
@@ -288,6 +290,10 @@ def send_prompt(
     draft = Draft(text, tuple(excerpts)) if text is not None else chat.draft()
     draft = replace(draft, unsaved=_unsaved(chat, draft.text))
     if not (draft.text.strip() or draft.excerpts or draft.pictures):
+        return
+    if package.adapter() is not adapter:
+        # The package was loaded anew while a panel was open or a timer ran: nobody here sends anything any more.
+        open_kept(chat.window, "Prompt", draft.as_text)
         return
     if text is None and chat.render is None:
         # What is sent would be lost, so it stays in the prompt.
