@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import cast
 
+from ..background import DISK
 from ..clis.discovery import DiscoveryFiles, is_pid
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
@@ -37,6 +38,7 @@ from .findings import is_inside
 
 ROOM = 1024 * 1024
 """Free bytes of a disk with less than which there is no room."""
+HANGS = "A disk does not answer. Until it does, nothing is known of what is on it, nor which CLIs run."
 LIBRARIES = ("mcp", "mcp-types", "pydantic", "pydantic-core", "starlette", "uvicorn", "anyio", "h11", "psutil")
 """The libraries whose versions may explain a problem."""
 _SSH_WITH_VALUE = set("BbcDEeFIiJLlmOopQRSWw")
@@ -60,17 +62,21 @@ async def complete(
 ) -> None:
     """Add to the facts of `known` everything else: the disk, the processes and the CLIs' answers.
 
-    `login` gives the environment of the person's terminals. `commands` are those that run the CLIs by the settings;
-    without any, they count as installed.
+    A disk that hangs is said meanwhile. `login` gives the environment of the person's terminals. `commands` are those
+    that run the CLIs by the settings; without any, they count as installed.
     """
     environment: Mapping[str, str] = await login() if commands else {}
     endpoints = {number: server.endpoint for number, server in servers.items() if number in facts.served}
     ports = {number: facts.served[number].port for number in endpoints}  # a window may close meanwhile
     reviews_changes = any(server.settings.review != "off" for server in servers.values())
-    looked, answers = await asyncio.gather(
+    looking = asyncio.gather(
         asyncio.to_thread(_look, facts, endpoints, ports, commands, environment),
         asyncio.gather(*(_answers(servers[number]) for number in endpoints)),
     )
+    await asyncio.wait([looking], timeout=DISK)
+    if not looking.done():
+        tell(replace(facts, at=time.time(), note=HANGS))
+    looked, answers = await looking
     sessions = dict(zip(endpoints, answers, strict=True))
     served = {
         number: replace(one, sessions=sessions.get(number, one.sessions)) for number, one in looked.served.items()

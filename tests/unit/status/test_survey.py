@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -407,6 +408,19 @@ class Look:
 @pytest.fixture
 def look(running: Running, monkeypatch: pytest.MonkeyPatch) -> Look:
     return Look(running, monkeypatch)
+
+
+def test_a_disk_that_hangs_is_said_until_it_answers(running: Running, look: Look, monkeypatch: pytest.MonkeyPatch):
+    del look  # no other processes
+    disk, told, plain = threading.Event(), list[Facts](), survey.full_disks
+    monkeypatch.setattr(survey, "DISK", 0.1)
+    monkeypatch.setattr(survey, "full_disks", lambda folders: plain(folders) if disk.wait(LIMIT) else ())
+    running.do(lambda companion: companion.look_around(replace(facts(clis=None), served={}), told.append))
+    until(lambda: len(told) == 2)
+    assert (told[1].clis, told[1].note) == (None, survey.HANGS)
+    disk.set()
+    until(lambda: len(told) == 3)
+    assert (told[2].clis, told[2].note) == ((), "")
 
 
 def test_a_window_with_a_session_and_a_diff(running: Running, look: Look, project: Path):
