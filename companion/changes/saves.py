@@ -15,6 +15,7 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -209,8 +210,10 @@ class Saves:
         One scan is made for all of them: until the word of each is noted, somebody else has written it. A word that
         can't be noted isn't, and the others are.
         """
-        for word in words.values():  # the baseline has what was left on the disk of what was saved before it
-            word.is_noted = word.is_noted or 0 < word.saved.until < self._round.began_at - CLOCK
+        began_at = self._round.began_at
+        if began_at <= time.time_ns():  # else the clock was set back since
+            for word in words.values():  # the baseline has what was left on the disk of what was saved before it
+                word.is_noted = word.is_noted or 0 < word.saved.until < began_at - CLOCK
         words = {path: word for path, word in words.items() if not word.is_noted}
         scans = {path: len(self._recent.of(path)) for path in words}
         self._round.scan(own=[*words])

@@ -367,3 +367,17 @@ def test_a_save_whose_word_could_not_be_noted_at_once_is_the_persons(folder: Fol
     folder.saves.saved(told)
     assert told["a.py"].is_noted
     assert folder.listed() == {}
+
+
+def test_a_save_is_noted_though_the_clock_was_set_back_after_the_round_had_begun(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    folder.round.begin()
+    now, hour = time.time_ns(), 3_600_000_000_000
+    monkeypatch.setattr(time, "time_ns", lambda: now - hour)
+    mine = LINES.replace("line 9\n", "mine\n")
+    folder.write("a.py", mine)
+    os.utime(folder.path / "a.py", ns=(now - hour, now - hour))
+    folder.note("a.py", SavedText(LINES, mine, since=now - hour, until=now - hour))
+    folder.scan()
+    assert folder.listed() == {}
