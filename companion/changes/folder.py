@@ -167,7 +167,7 @@ class Folder:
                 return function(*args, **kwargs)
             finally:
                 if looked != self._looked_at:
-                    self.scanned_at = time.monotonic()
+                    self.scanned_at, self.has_scanned, self.trouble = time.monotonic(), True, ""
                 for seen in self._taken():
                     loop.call_soon_threadsafe(self._owner.take, self, seen)
 
@@ -300,7 +300,6 @@ class Folder:
             self.open()
             self._opened.told = told
             during = self.round.begin(may_be_large=may_be_large)
-        self.scanned_at, self.has_scanned, self.trouble = time.monotonic(), True, ""
         self.refresh()
         return during
 
@@ -349,7 +348,6 @@ class Folder:
             self.failed(error)
             raise
         self._costs = self._costs[1], time.perf_counter() - started
-        self.scanned_at, self.has_scanned, self.trouble = time.monotonic(), True, ""
         return seen
 
     @property

@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iter
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypeVar
 
 from ..editor import WindowId
@@ -43,18 +42,9 @@ async def one_after_the_other(work: Iterable[Coroutine[Any, Any, object]]) -> No
 
     A folder that was let go meanwhile ends nothing in the others.
     """
-    tasks: list[asyncio.Task[object]] = []
-    try:
+    async with asyncio.TaskGroup() as group:
         for each in work:
-            tasks.append(asyncio.ensure_future(each))
-            await asyncio.wait(tasks[-1:], timeout=LONG)
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for task in tasks:
-            if not task.cancelled():
-                task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
+            await asyncio.wait([group.create_task(each)], timeout=LONG)
 
 
 @dataclass(slots=True)
@@ -168,7 +158,7 @@ class Roots:
         self._said: set[str] = set()
         """What was said, so that it is said once."""
         self._noting: dict[str, asyncio.Task[object]] = {}
-        """What notes what the editor has told of a file, while that is being done."""
+        """What notes what the editor has told of a file, until all of that is noted."""
         self._late: set[asyncio.Task[object]] = set()
         """Those of them for which no decision waits any longer."""
         self._told: dict[str, list[_FileEvent]] = {}
@@ -193,8 +183,7 @@ class Roots:
 
     def opened(self, window: WindowId) -> list[Folder]:
         """The folders of a window that have a baseline."""
-        known = self.windows.get(window)
-        return [folder for folder in known.folders.values() if folder.has_round] if known else []
+        return [folder for folder in self.window(window).folders.values() if folder.has_round]
 
     def join(self, root: str) -> Folder:
         """The folder at a root, for all windows that have a part of it, or a folder that it is in."""
@@ -347,12 +336,6 @@ class Roots:
         before = self._noting.get(path)
         if (before is None or before.done()) and (task := self.background(self._note_events(path))):
             self._noting[path] = task
-            task.add_done_callback(partial(self._listened, path))
-
-    def _listened(self, path: str, task: asyncio.Task[object]) -> None:
-        self._late.discard(task)
-        if self._noting[path] is task:
-            del self._noting[path]
 
     async def _note_events(self, path: str) -> None:
         while events := self._told.get(path):
@@ -367,7 +350,7 @@ class Roots:
                     del events[0]
             if not is_over:
                 return
-        del self._told[path]
+        del self._told[path], self._noting[path]
 
     async def _note_event(self, path: str, event: _FileEvent) -> bool:
         """Note what was told of a file. Returns False if it can't be noted yet."""
@@ -435,7 +418,7 @@ class Roots:
         self._listen_again()
         if waited := {*self._noting.values()} - self._late:
             _, late = await asyncio.wait(waited, timeout=NOTED)
-            self._late |= late
+            self._late = (self._late | late) & {*self._noting.values()}
 
     def _listen_again(self) -> None:
         for path in self._told:
@@ -508,15 +491,13 @@ class Roots:
 
     def troubles(self, window: WindowId) -> tuple[str, ...]:
         """What is wrong with the review of a window, each with what to do about it."""
-        known = self.windows.get(window)
-        folders = known.folders.values() if known else ()
-        found = [trouble for folder in folders for trouble in (folder.trouble, folder.copies_stopped) if trouble]
-        return tuple(dict.fromkeys([*(known.refused if known else ()), *found]))
+        known = self.window(window)
+        found = [why for folder in known.folders.values() for why in (folder.trouble, folder.copies_stopped) if why]
+        return tuple(dict.fromkeys([*known.refused, *found]))
 
     def copying(self, window: WindowId) -> tuple[str, ...]:
         """What is still to be copied of the folders of a window, a line for each of them."""
-        known = self.windows.get(window)
-        left = {folder.root: folder.left_to_copy for folder in known.folders.values()} if known else {}
+        left = {folder.root: folder.left_to_copy for folder in self.window(window).folders.values()}
         return tuple(f"{files:,} file{'s' * (files != 1)} of {root}" for root, files in left.items() if files)
 
     def _unsure(self, window: WindowId) -> str:
@@ -530,17 +511,11 @@ class Roots:
         )
         return NOT_YET if is_new and self.work.settings_of(window).review != "off" else ""
 
-    def say_once(self, why: str, window: WindowId) -> None:
-        """Tell the person something that needs an action, but not twice."""
-        if why not in self._said:
-            self._said.add(why)
-            self.editor.messenger.say(why, window)
-
-    def mention_once(self, what: str, window: WindowId) -> None:
+    def say_once(self, what: str, window: WindowId, *, needs_action: bool = True) -> None:
         """Tell the person something, but not twice."""
         if what not in self._said:
             self._said.add(what)
-            self.editor.messenger.mention(what, window)
+            (self.editor.messenger.say if needs_action else self.editor.messenger.mention)(what, window)
 
     def excluded(self, root: str, paths: Sequence[str]) -> set[str]:
         """Those of some files of a root that no window may read that has them in a folder. On any thread."""

@@ -422,7 +422,7 @@ class Rounds:
                 self.roots.work.changes_changed()
                 how = families.to_be_asked(agent)
                 if how and self.roots.work.settings_of(window).review != "after":  # else the person has chosen that
-                    self.roots.mention_once(UNASKED.format(agent=agent, how=how), window)
+                    self.roots.say_once(UNASKED.format(agent=agent, how=how), window, needs_action=False)
 
     def scan(self, window: WindowId) -> None:
         """Something may have been written: a window got the focus, a file was loaded again."""

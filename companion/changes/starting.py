@@ -92,11 +92,7 @@ class RoundStarts:
     def _go_on(self, known: WindowChanges) -> None:
         """What was to be undone when a turn ends is undone if that has ended with the editor, or in a reload."""
         if any(row.going for folder in known.folders.values() for row in folder.rows):
-            self._roots.background(self._turns_over())
-
-    async def _turns_over(self) -> None:
-        await asyncio.sleep(RESUMED)
-        self._roots.turn_over()
+            asyncio.get_running_loop().call_later(RESUMED, self._roots.turn_over)
 
     async def _open_root(self, window: WindowId, root: str, outer: Folder | None = None) -> None:
         async with self._held(root, outer) as folder:
