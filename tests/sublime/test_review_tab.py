@@ -342,7 +342,7 @@ class TestReview(ReviewCase):
         self.assertNotIn("has changed", str(self.screen.messages))
 
     def test_several_undos_wait_for_the_end_of_a_turn_however_fast_the_keys_are(self) -> Steps:
-        """The first one changed nothing yet, and those after it were dropped."""
+        """The first one changed nothing yet, and those after it were dropped. Each is marked; again does it at once."""
         self.file.write_text(OLD)
         yield from self.begun()
         running: Any = loaded("sublime_text.package").adapter().thread._running[1]
@@ -359,6 +359,18 @@ class TestReview(ReviewCase):
             return len(row.going.changes) if row.going else 0
 
         yield lambda: going() == 2
+        feed = loaded("sublime_text.package").adapter().review.tab(self.window).feed
+        yield lambda: not feed.decisions.is_under_way
+        decided = "qwen_companion.review.decided"
+        yield (
+            lambda: (
+                [self.tab.substr(each)[:4] for each in self.tab.get_regions(decided)]
+                == ["line", "thre", "line", "thir"]
+            )
+        )
+        self.go_to("line 3")
+        self.press("u")
+        yield self.has("▾ app.py   +1 −1  goes when the turn ends")
         del running.changes.roots.window(self.window.id()).turns[7, "turn"]
 
     def test_what_the_companion_could_not_tell_is_asked_for_again(self) -> Steps:

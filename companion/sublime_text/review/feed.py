@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, cast
 import sublime
 
 from ...changes.change_screen import SHORT, FileTurn, SinceListing, SincePoint
+from ...changes.lines import Hunk, located
 from ...changes.rows import ChangeRow
 from ...changes.state import Chosen, Decision
 from ...chats.transcript.plain import flat
 from ...editor import WindowId
 from ...review.changes import Count, changes, counted, lines_of, revert_fingerprint
+from ...review.compare import Change
 from ...review.document import NOTHING, Block, Body, DoneLine, FileKey, ListedFile, ReviewTurn, body_of
 from ..bridge import unsaid
 from ..own_views import Kind
@@ -155,6 +157,15 @@ class ReviewFeed:
     def is_current(self, key: FileKey, version: str) -> bool:
         """Whether a file's body is that of a version."""
         return key in self.bodies and self._versions.get(key) == version
+
+    def decided(self, key: FileKey, body: Body) -> set[int]:
+        """The changes of a file's body that are decided: it is being done, or is done when the turn ends."""
+        row, found = self.rows.get(key), self.decisions.under_way(key, body)
+        if row is None or row.going is None:
+            return found
+        hunks = [Hunk(Change(*each[:4]), each[4]) for each in body.changes]
+        places = [located(hunks, each) for each in row.going.changes]
+        return found | ({place[0] for place in places if place} if places else {*range(len(hunks))})
 
     @property
     def ended(self) -> list[DoneLine]:

@@ -38,7 +38,6 @@ from ..own_views import VIEWS
 from ..panels import say
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible, select
 from .answers import JUST_APPEARED, LONGEST_NAME, SETTLED
-from .decisions import ReviewDecisions
 from .diff_marks import OUTLINED, add_lines, add_words, caret_row, pieces, rows_in
 from .diff_marks import Kind as DiffKind
 from .feed import ReviewFeed
@@ -132,9 +131,9 @@ class PlacedBlock(NamedTuple):
 class ReviewMarks:
     """The marks in the view of a Review. `clicked` gets "accept", "reject" or "reason", and a proposal's number."""
 
-    def __init__(self, view: sublime.View, decisions: ReviewDecisions, clicked: Callable[[str], None]) -> None:
+    def __init__(self, view: sublime.View, feed: ReviewFeed, clicked: Callable[[str], None]) -> None:
         self._view = view
-        self._decisions = decisions
+        self._feed = feed
         self._clicked = clicked
         self._phantoms = sublime.PhantomSet(view, SIGNS)
         self._rows = range(0)
@@ -171,11 +170,11 @@ class ReviewMarks:
     def _mark(
         self, found: defaultdict[str, list[sublime.Region]], block: Block, body: Body, lines: range, start: int
     ) -> None:
-        under_way = self._decisions.under_way(block.file.key, body) if block.file else set[int]()
+        decided = self._feed.decided(block.file.key, body) if block.file else set[int]()
         for line in lines:
             kind = block.kind(line + 1)
             if kind in ("removed", "added"):
-                key = DECIDED if body.owners[line] in under_way else REMOVED if kind == "removed" else ADDED
+                key = DECIDED if body.owners[line] in decided else REMOVED if kind == "removed" else ADDED
                 region = sublime.Region(start + body.starts[line], start + body.starts[line + 1])
                 found[key].append(region)
         if lines:
@@ -257,7 +256,7 @@ class ReviewTab:
         """What is filtered by."""
         self._goes: Callable[[], bool] | None = None
         """Where the person is on their way to, until it is filled. Returns whether it is there."""
-        self._marks = ReviewMarks(view, feed.decisions, self._clicked)
+        self._marks = ReviewMarks(view, feed, self._clicked)
         self._is_polling = False
         self._in_sight: tuple[int, int] = (0, 0)
         self._since = 0.0
@@ -310,7 +309,7 @@ class ReviewTab:
         """
         if view != self.view:
             self._marks.erase()
-            self.view, self._marks = view, ReviewMarks(view, self._decisions, self._clicked)
+            self.view, self._marks = view, ReviewMarks(view, self.feed, self._clicked)
             _set_up(view)
             self._caret, self._left, self._goes = [*view.sel()], None, None
             self._is_first, self._in_sight = False, (0, -1)
