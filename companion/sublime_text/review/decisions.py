@@ -27,8 +27,6 @@ class _Decided(NamedTuple):
     what: Decision
     change: int
     lines: Lines
-    press: int
-    """Which time a key was pressed: what was decided with another one is a decision of its own."""
 
 
 @dataclass
@@ -37,7 +35,8 @@ class _UnderWay:
 
     body: Body
     """The last one that is known: all changes here are those of that one."""
-    waiting: list[_Decided] = field(default_factory=list[_Decided])
+    waiting: list[list[_Decided]] = field(default_factory=list[list[_Decided]])
+    """By the keys that were pressed: each is a decision of its own."""
     sent: list[_Decided] = field(default_factory=list[_Decided])
     is_sent: bool = False
     """The companion has not answered yet."""
@@ -48,15 +47,16 @@ class _UnderWay:
     @property
     def changes(self) -> set[int]:
         """Those that are decided."""
-        return {each.change for each in (*self.sent, *self.waiting)}
+        return {each.change for found in (self.sent, *self.waiting) for each in found}
 
     def follow(self, body: Body) -> bool:
         """Another body has come. Returns whether everything that waits is in it."""
-        places, count = _places(self.body, body, {each.change for each in self.sent}), len(self.waiting)
+        places = _places(self.body, body, {each.change for each in self.sent})
         self.sent = _moved(self.sent, self.body, body, places)
-        self.waiting = _moved(self.waiting, self.body, body, places)
-        self.body = body
-        return len(self.waiting) == count
+        moved = [_moved(each, self.body, body, places) for each in self.waiting]
+        is_all = all(len(found) == len(each) for found, each in zip(moved, self.waiting, strict=True))
+        self.waiting, self.body = list(filter(None, moved)), body
+        return is_all
 
 
 class ReviewDecisions:
@@ -65,7 +65,6 @@ class ReviewDecisions:
     def __init__(self, feed: ReviewFeed) -> None:
         self._feed = feed
         self._of: dict[FileKey, _UnderWay] = {}
-        self._presses = 0
 
     def under_way(self, key: FileKey, body: Body) -> set[int]:
         """The changes of a file's body that are decided."""
@@ -89,12 +88,11 @@ class ReviewDecisions:
             entry = self._of[file.key] = _UnderWay(body)
         elif entry.body is not body:
             self._follow(file.path, entry, body)
-        self._presses += 1
-        decided = [_Decided(what, change, lines, self._presses) for change, lines in found]
+        decided = [_Decided(what, *each) for each in found]
         if seen is not body:
             decided = _moved(decided, seen, body, _places(seen, body))
-        new = [each for each in decided if each.change not in entry.changes]
-        entry.waiting += new
+        if new := [each for each in decided if each.change not in entry.changes]:
+            entry.waiting.append(new)
         if not entry.is_sent and not entry.sent:
             self._send(file.key, entry)
         return len(decided) == len(found) or self._refused(file)
@@ -167,12 +165,9 @@ class ReviewDecisions:
                 else:
                     self._refused(file)
             return
-        what, press = entry.waiting[0].what, entry.waiting[0].press
-        count = next((at for at, each in enumerate(entry.waiting) if each.press != press), len(entry.waiting))
-        entry.sent, entry.waiting = entry.waiting[:count], entry.waiting[count:]
-        entry.is_sent = True
+        entry.sent, entry.is_sent = entry.waiting.pop(0), True
         found = [(entry.body.changes[each.change][4], each.lines) for each in entry.sent]
-        self._feed.decide([row], what, found, lambda: self._done([entry]))
+        self._feed.decide([row], entry.sent[0].what, found, lambda: self._done([entry]))
 
     def _done(self, entries: Collection[_UnderWay]) -> None:
         """The companion has done it, or has said why not. What waits now is known here: the next look goes on."""
@@ -221,8 +216,8 @@ def _is_part(body: Body, seen: Body) -> bool:
 def _moved(decided: Sequence[_Decided], before: Body, after: Body, places: Mapping[int, int]) -> list[_Decided]:
     """What was decided of one body, in another one."""
     found: list[_Decided] = []
-    for what, change, lines, press in decided:
+    for what, change, lines in decided:
         if (place := places.get(change)) is not None:
             by = after.changes[place][2] - before.changes[change][2]
-            found.append(_Decided(what, place, (lines[0] + by, lines[1] + by) if lines else None, press))
+            found.append(_Decided(what, place, (lines[0] + by, lines[1] + by) if lines else None))
     return found
