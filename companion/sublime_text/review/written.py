@@ -57,43 +57,36 @@ TAKE_BACK = "Take Back (in the palette)"
 
 
 class Onward:
-    """What was decided by a key in a view. `rows` are the first and the last row of each change, from the top."""
+    """What was decided by a key in a view: some changes, or the whole file.
+
+    `found` are the changes by their keys, with the lines if only some are meant, and none for a file. `rows` are the
+    first and the last row of each, from the top.
+    """
 
     def __init__(
         self, view: sublime.View, what: Decision, found: Sequence[Chosen], rows: Sequence[tuple[int, int]]
     ) -> None:
         self.view = view
         self.found = found
-        """The changes, by their keys, with the lines if only some are meant."""
         self.what: Decision = what
         self.path = view.file_name() or ""
         self.is_over = False
         """Whether the companion has done it, or refused to."""
-        self._keys = frozenset(key for key, _ in found)
         self._text = view.change_count()
         self._lines = view.rowcol(view.size())[0]
-        self._carets = _carets(view)
-        carets = [view.rowcol(end)[0] for caret in self._carets for end in caret]
+        self._carets = [*view.sel()]
+        carets = [view.rowcol(end)[0] for caret in self._carets for end in (caret.a, caret.b)]
         self._hull = min([*carets, rows[0][0]]), max([*carets, rows[-1][1]])
         self._last = rows[-1][0]
-        self._is_one = len(rows) == 1
-        self._is_file = False
-
-    @classmethod
-    def of_file(cls, view: sublime.View, what: Decision) -> Onward:
-        """All changes of the file in a view."""
-        onward = cls(view, what, (), [(0, view.rowcol(view.size())[0])])
-        onward._is_file = True
-        return onward
 
     def is_done(self, keys: Collection[str]) -> bool:
         """Whether nothing of it is among the changes of the file by now."""
-        return self._keys.isdisjoint(keys)
+        return not any(key in keys for key, _ in self.found)
 
     @property
     def row(self) -> int:
         """The row from which the next change is looked for."""
-        return self._last + (0 if self._is_one else self._growth)
+        return self._last + (self._growth if len(self.found) > 1 else 0)
 
     @property
     def _growth(self) -> int:
@@ -106,13 +99,13 @@ class Onward:
             return focused is not None and focused.file_name() == self.path
         if focused != view:
             return False
-        if self._is_file and self.what == "undo":
+        if self.what == "undo" and not self.found:
             return True  # it is loaded again, or gone from the disk
         if self.what == "keep":
-            return view.change_count() == self._text and _carets(view) == self._carets
+            return view.change_count() == self._text and [*view.sel()] == self._carets
         # The edit that undoes it moves the carets in its lines.
         first, last = self._hull[0], self._hull[1] + max(self._growth, 0) + 1
-        return not view.is_dirty() and all(first <= view.rowcol(caret[1])[0] <= last for caret in _carets(view))
+        return not view.is_dirty() and all(first <= view.rowcol(caret.b)[0] <= last for caret in view.sel())
 
 
 @dataclass(slots=True)
@@ -123,7 +116,7 @@ class _Going:
     """The caret goes to the first change, or to the last one for -1."""
     is_beside: bool = False
     """The file is shown beside its baseline."""
-    carets: list[tuple[int, int]] | None = None
+    carets: list[sublime.Region] | None = None
     """Where they were when the changes were asked for, in the text that is loaded."""
 
 
@@ -385,7 +378,7 @@ class WrittenChanges:
             return
         self._asked[view.id()] = state
         if (going := self._going.get(view.id())) and going.carets is None:
-            going.carets = _carets(view)
+            going.carets = [*view.sel()]
 
         def answer(changes: FileChanges | None) -> None:
             self._mark(view, row, changes)
@@ -466,7 +459,7 @@ class WrittenChanges:
         """The changes of a view are marked, to which the person may be on their way."""
         view, going = marked.view, self._going.pop(marked.view.id(), None)
         if going and (window := view.window()) and self._adapter.focus.last(window) == view:
-            if going.step and going.carets == _carets(view):
+            if going.step and going.carets == [*view.sel()]:
                 marked.go_to_end(going.step)
             if going.is_beside:
                 self.toggle_layout(view)
@@ -514,7 +507,7 @@ class WrittenChanges:
         """Keep or undo the changes at the carets, or the selected lines of them. Then the next one comes."""
         marked, before = self._views.get(view.id()), self._onward.get(view.id())
         if marked and view.is_dirty() and not marked.is_placed:
-            self._edited.place(marked, partial(self._decide_if_same, view, what, _carets(view)))
+            self._edited.place(marked, partial(self._decide_if_same, view, what, [*view.sel()]))
             return
         found = marked.at_carets() if marked else []
         if not marked or not found:
@@ -528,9 +521,9 @@ class WrittenChanges:
             self._onward[view.id()] = onward
 
     def _decide_if_same(
-        self, view: sublime.View, what: Decision, carets: Sequence[tuple[int, int]], is_placed: bool
+        self, view: sublime.View, what: Decision, carets: Sequence[sublime.Region], is_placed: bool
     ) -> None:
-        if is_placed and _carets(view) == carets:
+        if is_placed and [*view.sel()] == carets:
             self.decide_at_carets(view, what)
         else:
             say(view.window(), MEANWHILE)
@@ -581,7 +574,7 @@ class WrittenChanges:
         if view and is_here and not (marked.shows(row) if marked else not view.is_dirty()):
             say(window, BELOW if view.is_dirty() else STALE)
             return
-        onward = Onward.of_file(view, what) if view and is_here else None
+        onward = Onward(view, what, (), [(0, view.rowcol(view.size())[0])]) if view and is_here else None
         done = lambda: self._decided(window, onward) if onward else None  # noqa: E731
         self._adapter.review.feed(window).decide([row], what, None, done)
 
@@ -694,10 +687,6 @@ def _behind(rows: Sequence[ChangeRow], done: ChangeRow) -> int:
     """Where in a list a file was that waits no longer: the number of the row that has come into its place."""
     own = [at for at, row in enumerate(rows) if row.root == done.root]
     return next((at for at in own if rows[at].path > done.path), own[-1] + 1 if own else 0)
-
-
-def _carets(view: sublime.View) -> list[tuple[int, int]]:
-    return [(region.a, region.b) for region in view.sel()]
 
 
 def _say_unseen(window: sublime.Window, row: ChangeRow) -> None:
