@@ -22,7 +22,7 @@ VARIABLE = {
     ("chat/vim.py", "leave_on"): "Vintage's settings",
     ("review/review_tab.py", "_set_up"): "the editor's own settings, which `_SETTINGS` has",
     ("review/review_tab.py", "release"): "the same",
-    ("review/diff_view.py", "open_side"): "the indentation of the person's view",
+    ("review/diff_view.py", "_new_view"): "the indentation of the person's view",
 }
 """Where the name of a setting is a variable, and why that is none of ours."""
 PASSED = {

@@ -43,7 +43,7 @@ from .diff_marks import (
     gone_lines,
     proposal_links,
 )
-from .header import HEADER, Header, notes, show_headers, warnings_of
+from .header import HEADER, Header, notes, original_headers, orphaned_header, proposal_headers, warnings_of
 from .side_by_side import ScrollTogether
 
 if TYPE_CHECKING:
@@ -208,24 +208,6 @@ def fill(view: sublime.View, text: str, then: Callable[[], object], *, detects_i
     last = max(0, (len(text) - 1) // CHUNK * CHUNK)
     steps = [lambda start=start: insert(start) for start in range(0, last, CHUNK)]
     in_steps([*steps, lambda: (insert(last), finish())], view.is_valid)
-
-
-def open_side(
-    window: sublime.Window, group: int, review: Review, side: Side, title: str, like: sublime.View | None
-) -> sublime.View:
-    """A new, empty view in a group, with the syntax and the indentation of the view `like`, which has the file open."""
-    view = window.new_file()
-    if window.get_view_index(view)[0] != group:
-        window.set_view_index(view, group, len(window.views_in_group(group)))
-    view.set_name(title)
-    set_up(view, review, side)
-    syntax = like.syntax() if like else None
-    if syntax := syntax or sublime.find_syntax_for_file(review.file_path, review.shown[:1000]):
-        view.assign_syntax(syntax)
-    if like:
-        for name in ("tab_size", "translate_tabs_to_spaces"):
-            view.settings().set(name, like.settings().get(name))
-    return view
 
 
 def set_up(view: sublime.View, review: Review, side: Side) -> None:
@@ -580,7 +562,19 @@ class DiffView:
             self._before.restore()
 
     def _new_view(self, side: Side, title: str) -> sublime.View:
-        return open_side(self.window, self.group, self.review, side, title, self._like)
+        """An empty view in the group, with the syntax and the indentation of one that has the file open."""
+        view = self.window.new_file()
+        if self.window.get_view_index(view)[0] != self.group:
+            self.window.set_view_index(view, self.group, len(self.window.views_in_group(self.group)))
+        view.set_name(title)
+        set_up(view, self.review, side)
+        syntax = self._like.syntax() if self._like else None
+        if syntax := syntax or sublime.find_syntax_for_file(self.review.file_path, self.review.shown[:1000]):
+            view.assign_syntax(syntax)
+        if self._like:
+            for name in ("tab_size", "translate_tabs_to_spaces"):
+                view.settings().set(name, self._like.settings().get(name))
+        return view
 
     def _add_original(self) -> None:
         """Show the file in a view of its own."""
@@ -654,9 +648,16 @@ class DiffView:
         if not self.is_open:
             return
         self._drawn_widths = self._widths()
+        review, warnings = self.review, self._warnings()
         is_beside = self.original is not None and self.original.is_valid()
-        beside = self._original_header if is_beside else None
-        show_headers(beside, self._proposal_header, self.review, self.counts, self._notes(), self._warnings())
+        if is_beside:
+            contents = proposal_headers(review, self.counts, self._notes())
+            self._original_header.show(original_headers("Current file", warnings, offers_reload=review.can_reload))
+        else:
+            title = "" if review.disk.exists else "New file"
+            reloads = review.can_reload
+            contents = proposal_headers(review, self.counts, self.warnings, title=title, offers_reload=reloads)
+        self._proposal_header.show([orphaned_header(review.owner.cli)] if review.orphaned else contents, review.reason)
 
     @property
     def warnings(self) -> list[str]:

@@ -68,28 +68,6 @@ class Header:
         self._phantoms.update([sublime.Phantom(sublime.Region(0), text, sublime.PhantomLayout.BLOCK, self._clicked)])
 
 
-def show_headers(
-    original: Header | None,
-    proposal: Header,
-    review: Review,
-    counts: Count | None,
-    notes: Sequence[str],
-    warnings: Sequence[str],
-) -> None:
-    """Fill the headers of both sides; without an `original` the proposal's has the warnings, too."""
-    if review.orphaned:
-        contents = [orphaned_header(review.owner.cli)]
-    elif original:
-        contents = proposal_headers(review, counts, notes)
-    else:
-        title = "" if review.disk.exists else "New file"
-        both = [*notes, *warnings]
-        contents = proposal_headers(review, counts, both, title=title, offers_reload=review.can_reload)
-    if original:
-        original.show(original_headers("Current file", warnings, offers_reload=review.can_reload))
-    proposal.show(contents, review.reason)
-
-
 def reason_line(reason: str) -> str:
     """A reason, which is the agent's text, as one line in which nothing acts or hides."""
     return shortened(visible_name(" ".join(reason.split())), LONGEST_REASON)
