@@ -98,6 +98,16 @@ class Inheritance:
     reviews: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
     """The reviews that are open, accepted and not written yet, or answered (`review.to_plain`), in their order."""
 
+    def close(self) -> None:
+        """Close all sockets, and remove the Unix socket from the disk, which may hang. May be called twice."""
+        self.listener.close()
+        if self.local:
+            local_sockets.remove(self.local)
+        for connection, _ in self.connections:
+            connection.close()
+        for living in self.live:
+            living["socket"].close()
+
 
 @dataclass(frozen=True)
 class Chores:
@@ -274,14 +284,8 @@ def _is_left(holder: Any) -> bool:
 def give_up(left: dict[WindowId, Inheritance], chores: Chores) -> None:
     """Close what no instance takes."""
     for one in left.values():
-        one.listener.close()
+        one.close()
         _remove_files(one.files, one.tokens)
-        if one.local:
-            local_sockets.remove(one.local)
-        for connection, _ in one.connections:
-            connection.close()
-        for living in one.live:
-            living["socket"].close()
         if one.chat:
             chores.end_chat(one.chat)
 

@@ -277,12 +277,7 @@ class Endpoint:
     def close(self) -> None:
         """Withdraw the discovery files and stop listening. May be called twice."""
         self.withdraw()
-        self.state.listener.close()
-        self.close_socket()
-        for connection, _ in self.state.connections:
-            connection.close()
-        for left in self.state.live:
-            left["socket"].close()
+        self.state.close()
 
 
 def listen(port: int = 0) -> socket.socket:

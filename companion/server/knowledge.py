@@ -12,16 +12,14 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ..comments import MAX_NOTES, Comment, kept_lines
-from ..editor import WindowId
 from ..exclusion import Sharing, is_encodable, shortened
 from ..platforms.files import FileRefusedError, is_elsewhere, read, why_unopened
 from ..platforms.paths import path_key
 from ..problems import LONGEST, SEVERITIES, STEP, Diagnostic, ShownProblems, fresh, settled
 from ..review.disk import read_file
-from ..settings import Settings
 from ..visible import visible_name
 from .context import MAX_SELECTED, FileReads, cut
 from .tool_schemas import (
@@ -43,7 +41,10 @@ from .tool_schemas import (
     SymbolsAnswer,
     TabAnswer,
 )
-from .window_screen import EditorTools, Selection, SymbolQuestion, Tab
+from .window_screen import Selection, SymbolQuestion, Tab
+
+if TYPE_CHECKING:
+    from .window import WindowServer
 
 T = TypeVar("T")
 
@@ -65,20 +66,11 @@ class NotSharedError(Exception):
 class EditorKnowledge:
     """Answers for one window. What a disk that hangs holds is left out; the rest is told."""
 
-    def __init__(
-        self,
-        window: WindowId,
-        source: EditorTools,
-        reads: FileReads,
-        settings: Callable[[], Settings],
-        folders: Callable[[], Sequence[str]],
-    ) -> None:
-        """`settings` and `folders` are those of the window."""
-        self._window = window
-        self._source = source
-        self._reads = reads
-        self._settings = settings
-        self._folders = folders
+    def __init__(self, server: WindowServer) -> None:
+        self._server = server
+        self._window = server.endpoint.window
+        self._source = server.editor.tools
+        self._reads = FileReads()
 
     async def diagnostics(self, arguments: GetDiagnosticsArguments) -> GetDiagnosticsAnswer:
         """The tool getDiagnostics."""
@@ -107,7 +99,7 @@ class EditorKnowledge:
 
         A file that is not there has none. Raises TimeoutError if nobody has looked at its last change in that time.
         """
-        sharing = self._settings().sharing
+        sharing = self._server.settings.sharing
         if not sharing.has_files or await self._is_excluded(sharing, path):
             return None
         paths = await self._as_open([path])
@@ -204,9 +196,9 @@ class EditorKnowledge:
     async def show(self, arguments: OpenFileArguments, words: str = "") -> OpenFileAnswer:
         """The tool openFile; with `words` at the line in which they begin."""
         path = _normal(arguments.path)
-        if is_elsewhere(path, self._folders()):
+        if is_elsewhere(path, self._server.endpoint.folders):
             raise NotSharedError(f"openFile: {shortened(path, 300)} is on another computer.")
-        await self._check(self._settings().sharing, path)
+        await self._check(self._server.settings.sharing, path)
         if why := await self._reads.one(path, why_unopened):
             raise NotSharedError(f"openFile: {why}")
         line = await self._reads.one(path, lambda path: _line_of(path, words)) if words else arguments.line
@@ -219,10 +211,10 @@ class EditorKnowledge:
         first, last, words = arguments.start_line, arguments.end_line, " ".join(arguments.note.split())
         if not words or last < first:
             raise ValueError("endLine: it comes before startLine" if words else "note: it has no words")
-        path, folders = _normal(arguments.path), self._folders()
+        path, folders = _normal(arguments.path), self._server.endpoint.folders
         if is_elsewhere(path, folders):
             raise NotSharedError(f"pointOut: {shortened(path, 300)} is on another computer.")
-        await self._check(self._settings().sharing, path)
+        await self._check(self._server.settings.sharing, path)
         found = await self._reads.one(path, lambda path: _lines_in(folders, path, first, last))
         if isinstance(found, str):
             raise NotSharedError(f"pointOut: {shortened(path, 300)} {found}")
@@ -259,13 +251,13 @@ class EditorKnowledge:
         Nobody is asked: Claude Code has the file saved that it is about to read or to change.
         """
         await self._check(self._sharing(), path)
-        folders = self._folders()
+        folders = self._server.endpoint.folders
         if not await self._reads.one(path, lambda path: _within(path, folders)):
             raise NotSharedError(OUTSIDE.format(path=path))
         return await self._source.save_file(self._window, path)
 
     def _sharing(self) -> Sharing:
-        sharing = self._settings().sharing
+        sharing = self._server.settings.sharing
         if not sharing.has_files:
             raise NotSharedError(OFF)
         return sharing
@@ -284,14 +276,14 @@ class EditorKnowledge:
         return [path for path in paths if path in excluded]
 
     async def _is_excluded(self, sharing: Sharing, path: str) -> bool:
-        folders = self._folders()
+        folders = self._server.endpoint.folders
         return await self._reads.one(path, lambda path: sharing.is_excluded(path, folders))
 
     async def _excluded(
         self, sharing: Sharing, paths: Iterable[str], folders: Sequence[str] | None = None
     ) -> dict[str, bool]:
         """Whether each path is excluded, without those whose disks hang."""
-        roots = self._folders() if folders is None else folders
+        roots = self._server.endpoint.folders if folders is None else folders
         return await self._reads.each(paths, lambda path: sharing.is_excluded(path, roots))
 
     async def _as_open(self, paths: Sequence[str]) -> list[str]:

@@ -23,7 +23,7 @@ from ..review.review import Owner, Unclaimed
 from ..review.reviews import Reviews
 from ..settings import Settings
 from . import sessions
-from .context import ContextSender, FileReads
+from .context import ContextSender
 from .doors.claude import ClaudeDoor
 from .doors.copilot import CopilotDoor
 from .endpoint import Endpoint
@@ -63,9 +63,7 @@ class WindowServer:
         self.sessions = CliSessions(self)
         self._awaited: dict[str, AwaitedSession] = {}
         """The owners of reviews whose CLIs have not come back after a reload, by the ids that these know."""
-        self.knowledge = EditorKnowledge(
-            endpoint.window, editor.tools, FileReads(), lambda: self.settings, lambda: self.endpoint.folders
-        )
+        self.knowledge = EditorKnowledge(self)
         """What is told of the window's files, as `context` and `context_exclude` allow it."""
         self.news = NewProblems(self.knowledge.look)
         """What the agents' changes have made."""
