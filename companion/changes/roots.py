@@ -42,9 +42,18 @@ async def one_after_the_other(work: Iterable[Coroutine[Any, Any, object]]) -> No
 
     A folder that was let go meanwhile ends nothing in the others.
     """
-    async with asyncio.TaskGroup() as group:
+    tasks: list[asyncio.Task[object]] = []
+    try:
         for each in work:
-            await asyncio.wait([group.create_task(each)], timeout=LONG)
+            tasks.append(asyncio.ensure_future(each))
+            await asyncio.wait(tasks[-1:], timeout=LONG)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for task in tasks:
+            if not task.cancelled():
+                task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 @dataclass(slots=True)

@@ -686,3 +686,10 @@ def test_take_back_and_checkpoints_are_there_after_the_roots_are_others(model: W
     model.restarts(changes=None, number=0)
     model.takes_back(window=WINDOW)
     assert model.files[1].disk == ["b2", "a7", "b3"]
+
+
+def test_what_fails_while_folders_are_opened_is_told_as_what_it_is(model: Windows) -> None:
+    """Found at random."""
+    model.begin(lines=[0, 0, 0, 0], is_repository=False, own=[], more=[])
+    model.agent_deletes(number=0)
+    model.restarts(changes=None, number=0, step=0)
