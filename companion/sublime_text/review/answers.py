@@ -359,7 +359,7 @@ class Answers:
 
 def keep_edits(diff: DiffView, window: sublime.Window) -> None:
     """Keep the text of a diff that closes without an answer, in a tab of this window or of a new one."""
-    text, name, syntax = diff.text(), diff.review.name, diff.syntax
+    text, name, syntax = diff.text(), diff.review.name, diff.proposal.syntax() if diff.is_open else None
     if text is None or diff.is_kept:
         return
     diff.is_kept = True

@@ -234,7 +234,7 @@ class SideMarks:
         self._erase(GAPS, 0)
         self._view.erase_regions(WORDS)
         self._view.erase_regions(REVERTED)
-        self._erase_fillers()
+        self._change_fillers(list(self._fillers), [])
 
     def _parted(self, side: Side, links: Links | None) -> tuple[list[Points], list[Points]]:
         """The changes with lines on this side, and those without, which nothing marks but their fillers."""
@@ -317,9 +317,6 @@ class SideMarks:
                 FILLERS, sublime.Region(point), content, sublime.PhantomLayout.BLOCK, self._clicked
             )
             self._fillers[phantom] = content
-
-    def _erase_fillers(self) -> None:
-        self._change_fillers(list(self._fillers), [])
 
     def _holding_the_caret(self, change: Callable[[], None]) -> None:
         """Keep the caret's line where it is on the screen: phantoms above it move it (sublimehq/sublime_text#5894).

@@ -455,11 +455,6 @@ class DiffView:
         """Whether the person has edited the proposal."""
         return self.text() not in (None, self.review.shown)
 
-    @property
-    def syntax(self) -> sublime.Syntax | None:
-        """That of the proposal's tab, if it has one."""
-        return self.proposal.syntax() if self.is_open else None
-
     def needs_marks(self, version: int) -> bool:
         """Whether the marks of this version of the proposal are still to be computed."""
         return self.proposal.is_valid() and self.proposal.change_count() == version != self._filled_version

@@ -142,10 +142,6 @@ class ReviewFeed:
     def end(self) -> None:
         """Its tab is closed."""
 
-    def file(self, key: FileKey) -> ListedFile | None:
-        """A file that is listed."""
-        return self._listed.get(key)
-
     def comment_of(self, block: Block) -> Comment | None:
         """The comment or the note of a line."""
         match block.key:
@@ -192,7 +188,7 @@ class ReviewFeed:
 
     def want(self, keys: Sequence[FileKey]) -> None:
         """Have the bodies of some files, of which the first are wanted first."""
-        found = [file for key in dict.fromkeys(keys) if (file := self.file(key))]
+        found = [file for key in dict.fromkeys(keys) if (file := self._listed.get(key))]
         lacking = [each for each in found if not self.is_current(each.key, each.version)]
         wanted = [each for each in lacking if self._asked.get(each.key) != each.version]
         by_root: dict[str, list[ListedFile]] = {}

@@ -326,7 +326,7 @@ class ReviewTab:
         if keys:  # and what comes after it
             keys = to_come(self.feed.turns or (), self._folded, keys[0])
         shown = [block.file.key for block in self._blocks if block.file and block.body]
-        self.feed.want([*keys, *(key for key in shown if (file := self.feed.file(key)) and not self._is_current(file))])
+        self.feed.want([*keys, *shown])
         if self._goes and self._goes():
             self._goes = None
         self.wake()
@@ -520,7 +520,7 @@ class ReviewTab:
         """Note the lines of a block that are in sight. Returns whether all changes of its proposal were, just now."""
         file, row = self._blocks[at].file, self._rows[at]
         diff = self.feed.proposals.get(file.key) if file else None
-        if diff is None or file is None or diff.attention.is_seen or not self._is_current(file):
+        if diff is None or file is None or diff.attention.is_seen or not self.feed.is_current(file.key, file.version):
             return False
         version, seen = self._seen.get(file.key, ("", set[int]()))
         lines = range(max(first - row, 0), min(last - row + 1, self._blocks[at].lines))
@@ -819,9 +819,6 @@ class ReviewTab:
         if words != self.wanted:
             self.wanted, self._limit = words, FIRST
             self.draw()
-
-    def _is_current(self, file: ListedFile) -> bool:
-        return self.feed.is_current(file.key, file.version)
 
     def _say(self, message: str) -> None:
         say(self.view.window(), message)
