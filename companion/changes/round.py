@@ -200,12 +200,14 @@ class Round:
         Whoever has come since has written nothing that was written before. What was written to the `own` paths is
         nobody's change. A git that a signal has ended is run again, unless this `is_again`.
         """
-        known = self.state.now, self.state.head, self.state.working, self.scanned_at
+        state, sightings, scanned_at = self.state.copy(), self.recent.all(), self.scanned_at
         try:
             return self._scan(own)
         except OSError as error:
             # The next scan finds it all again.
-            self.state.now, self.state.head, self.state.working, self.scanned_at = known
+            self.state.put_back(state)
+            self.scanned_at = scanned_at
+            self.recent.replace(lambda _: True, sightings)
             self.store.unlock()
             if is_again or not isinstance(error, GitCrashedError):
                 raise
@@ -226,10 +228,11 @@ class Round:
         if scanned.corrected:
             before = self.objects.with_entries(before, scanned.corrected)
             base = self.state.base = self.objects.with_entries(self.state.base, scanned.corrected)
-            self.store.copies.corrected(scanned.corrected)
         head, self.state.head = self.state.head, project.head(self.in_repository()[0])
         if before == self.state.now:
             self._have_working(working)
+            if scanned.corrected:
+                self._note_scan(scanned.corrected)
             return Seen((), "", (), before, before, base, at_scan, self.state.began)
         changed: list[str] = []
         self.recent.forget_old()
@@ -259,10 +262,8 @@ class Round:
             if each.after == in_base.get(each.path) and not self.state.of(each.path).origin:
                 self.state.know(each.path, agents=())  # nothing of it waits
         self.part_renamed()
-        self._forget_modes(each.path for each in found if each.after is None)
         self.state.working = working
-        self.recent.write()
-        self.save()
+        self._note_scan(scanned.corrected, (each.path for each in found if each.after is None))
         moved_by, by_git = self._moved(
             head, [path for path in changed if os.path.normcase(path) not in self.named], scanned_at
         )
@@ -274,6 +275,13 @@ class Round:
         self.renaming = "" if by_person else self.renaming
         self.prune()
         return seen
+
+    def _note_scan(self, corrected: Iterable[str], gone: Iterable[str] = ()) -> None:
+        """Write down what a scan has found. Only then may the store forget what was wrong in the baseline."""
+        self._forget_modes(gone)
+        self.recent.write()
+        self.save()
+        self.store.copies.corrected(corrected)
 
     def _have_working(self, names: Sequence[str]) -> None:
         """Note who may have written what the next scan finds, also one of another run of the editor."""

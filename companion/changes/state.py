@@ -278,6 +278,19 @@ class RoundState:
         recent = (each for each in self.saves if each.at >= since)
         self.saves = [*kept, *recent, *(Save(*each, at, renamed) for each in found)]
 
+    def copy(self) -> RoundState:
+        """The state as it is now, for `put_back`, whatever a scan makes of it."""
+        decided = [replace(each) for each in self.decided]
+        return replace(self, known={**self.known}, saves=[*self.saves], decided=decided)
+
+    def put_back(self, copy: RoundState) -> None:
+        """Be as a copy that was made before a scan: whoever has the state, or an operation, has the same one still."""
+        for operation, before in zip(self.decided, copy.decided, strict=False):
+            operation.going = before.going
+        for each in fields(self):
+            if each.name != "decided":
+                setattr(self, each.name, getattr(copy, each.name))
+
     def write(self, store: str) -> None:
         """Write it into the folder of a store, atomically."""
         known = {"version": _VERSION} | {name: getattr(self, name) for name in _kinds(RoundState)}

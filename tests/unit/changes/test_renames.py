@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import shutil
 import tempfile
 import time
@@ -927,6 +928,33 @@ def test_a_restore_to_before_a_swap_of_names_has_the_lines_of_the_person_in_thei
     assert folder.read("a.py").decode() == LINES
     assert folder.read("b.py").decode() == f"{OTHERS}mine\n"
     assert folder.listed() == {}
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_line_of_both_in_a_renamed_file_stays_though_the_scan_could_not_be_noted_at_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_restarted: bool
+):
+    folder = Folder(tmp_path)
+    folder.write("a.py", LINES)
+    folder.begin_copied()
+    folder.write("a.py", agents := LINES.replace("line 3\n", "agent\n"))
+    folder.scan()
+    folder.edit("a.py", agents, agents.replace("agent\n", "agent and me\n"))
+    (folder.path / "a.py").rename(folder.path / "b.py")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(state.RoundState, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            folder.scan()
+    if is_restarted:
+        folder.reopen()
+    folder.scan()
+    assert folder.protected() == ["b.py, line 3: “agent and me”"]
+    assert folder.undo_all() == []
+    assert folder.read("a.py").decode() == LINES.replace("line 3\n", "line 3\nagent and me\n")
 
 
 class Renames(RuleBasedStateMachine):
