@@ -185,17 +185,19 @@ class QwenCompanionReopenRejectedCommand(_WindowCommand):
         adapter.ask_later(self.window, lambda companion: companion.decisions.rejected(), partial(reopen, self.window))
 
 
-class QwenCompanionAcceptAllCommand(_WindowCommand):
-    """Accept every diff of the window that you have seen."""
-
+class _EveryDiffCommand(_WindowCommand):
     def _has_work(self, adapter: Adapter) -> bool:
         return bool(adapter.diffs.in_window(self.window))
+
+
+class QwenCompanionAcceptAllCommand(_EveryDiffCommand):
+    """Accept every diff of the window that you have seen."""
 
     def _do(self, adapter: Adapter) -> None:
         adapter.diffs.answers.accept_all(self.window)
 
 
-class QwenCompanionRejectAllCommand(QwenCompanionAcceptAllCommand):
+class QwenCompanionRejectAllCommand(_EveryDiffCommand):
     """Reject every diff of the window."""
 
     def _do(self, adapter: Adapter) -> None:
@@ -367,10 +369,8 @@ class QwenCompanionUndoFileCommand(_FileCommand):
     decision = "undo"
 
 
-class QwenCompanionKeepAllChangesCommand(_WindowCommand):
-    """Keep everything that agents have written."""
-
-    decision: Decision = "keep"
+class _EveryChangeCommand(_WindowCommand):
+    decision: Decision
 
     def is_enabled(self) -> bool:
         """Whether anything waits."""
@@ -384,7 +384,13 @@ class QwenCompanionKeepAllChangesCommand(_WindowCommand):
         adapter.written.decide_all(self.window, self.decision)
 
 
-class QwenCompanionUndoAllChangesCommand(QwenCompanionKeepAllChangesCommand):
+class QwenCompanionKeepAllChangesCommand(_EveryChangeCommand):
+    """Keep everything that agents have written."""
+
+    decision = "keep"
+
+
+class QwenCompanionUndoAllChangesCommand(_EveryChangeCommand):
     """Undo everything that agents have written."""
 
     decision = "undo"
