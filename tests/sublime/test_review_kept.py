@@ -204,6 +204,21 @@ class TestHeader(CompanionCase):
         yield lambda: text_of(self.original) == "x = 1\n" + FILE
         yield lambda: not reload.is_enabled()
 
+    def test_the_file_of_a_proposal_without_a_tab_can_be_reloaded(self) -> Steps:
+        """Its marks are those of the new text as soon as it has a tab."""
+        self.set_limit("companion", "TICK", 0.1)
+        yield from self.open_diff(PROPOSAL)
+        other = self.folder / "other.py"
+        other.write_text("one\n")
+        diff = yield from self.propose("one\ntwo\n", other)
+        self.assertEqual((diff.is_open, str(diff.counts)), (False, "1 file, +1 −0"))
+        other.write_text("zero\none\ntwo\nthree\n")
+        yield lambda: diff.review.can_reload
+        diff.actions.read_again()
+        yield lambda: str(diff.counts) == "1 file, +0 −2"
+        loaded("sublime_text.package").adapter().diffs.show(diff)
+        yield lambda: "−2" in self.screen.header(diff.proposal)
+
     def test_the_file_that_has_changed_can_be_reloaded(self) -> Steps:
         """The warning goes when it is no longer true."""
         self.set_limit("companion", "TICK", 0.1)

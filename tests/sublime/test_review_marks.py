@@ -48,12 +48,12 @@ class TestMarks(ChangesCase):
         """Marks of a text that has been edited since would be at wrong lines."""
         yield from self.open_changes()
         diffs = loaded("sublime_text.package").adapter().diffs
-        review = diffs.find(self.proposal).review
+        diff = diffs.find(self.proposal)
         stale = loaded("review.marks").marks(FILE, PROPOSAL.replace("line 90 is", "line 90 was"))
-        diffs.show_marks(review, stale, self.proposal.change_count() - 1)
+        diffs.show_marks(diff.review, stale, diff.version + 1)
         yield 100
         self.assertEqual(self.rows(), ROWS)
-        diffs.show_marks(review, stale, self.proposal.change_count())
+        diffs.show_marks(diff.review, stale, diff.version)
         yield lambda: self.rows() == [*ROWS, 89]
 
     def test_a_diff_that_nobody_edits_is_compared_once(self) -> Steps:

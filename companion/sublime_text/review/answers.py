@@ -95,8 +95,8 @@ class ChangeActions:
 
     def compare(self) -> None:
         """Have the companion compare the texts as they are now, for the marks."""
-        if (text := self._diff.text()) is not None:
-            number, version = self._diff.review.number, self._diff.proposal.change_count()
+        number, text, version = self._diff.review.number, self._diff.text(), self._diff.version
+        if text is not None and version is not None:
             self._adapter.diffs.tell(lambda reviews: reviews.texts.compare(number, text, version))
 
     def read_again(self) -> None:

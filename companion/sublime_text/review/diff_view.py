@@ -455,9 +455,15 @@ class DiffView:
         """Whether the person has edited the proposal."""
         return self.text() not in (None, self.review.shown)
 
-    def needs_marks(self, version: int) -> bool:
-        """Whether the marks of this version of the proposal are still to be computed."""
-        return self.proposal.is_valid() and self.proposal.change_count() == version != self._filled_version
+    @property
+    def version(self) -> int | None:
+        """What tells the texts of the proposal apart: 0 as long as it is as proposed; None if its view is closed."""
+        if not self.is_open:
+            return 0
+        if not self.proposal.is_valid():
+            return None
+        edits = self.proposal.change_count()
+        return 0 if not self._is_filled or edits == self._filled_version else edits
 
     def show_marks(self, marks: Marks | None) -> None:
         """Mark the changes. None means that the texts can't be compared."""

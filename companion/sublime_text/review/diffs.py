@@ -144,7 +144,7 @@ class Diffs:
     @posted
     def show_marks(self, review: Review, marks: Marks, version: int) -> None:
         diff = self._open.get(review.number)
-        if diff and diff.is_open and diff.proposal.is_valid() and diff.proposal.change_count() == version:
+        if diff and diff.version == version:
             diff.show_marks(marks)
             self._adapter.review_changed(diff.window)
 
@@ -354,7 +354,7 @@ class Diffs:
         """A view was edited. The marks of a proposal are updated after a short pause."""
         diff = self.find(view) if self._open else None
         if diff and view.buffer_id() == diff.proposal.buffer_id():
-            version = view.change_count()
+            version = diff.version
             sublime.set_timeout(lambda: self._edited(diff, version), QUIET)
         elif self._open and (name := view.file_name()):
             path = real_path(name)
@@ -362,8 +362,8 @@ class Diffs:
                 if other.path == path and other.file_edited(view):
                     self._adapter.review_changed(other.window)
 
-    def _edited(self, diff: DiffView, version: int) -> None:
-        if diff.needs_marks(version) and diff.review.number in self._open:
+    def _edited(self, diff: DiffView, version: int | None) -> None:
+        if version and diff.version == version and diff.review.number in self._open:
             diff.actions.compare()
 
     def view_closing(self, view: sublime.View) -> None:
