@@ -83,7 +83,6 @@ from .companion.sublime_text.review.review_commands import (
     QwenCompanionReloadDiffCommand,
     QwenCompanionReopenRejectedCommand,
     QwenCompanionRestoreCheckpointCommand,
-    QwenCompanionReviewChangesCommand,
     QwenCompanionReviewCommand,
     QwenCompanionReviewDecideCommand,
     QwenCompanionReviewDoCommand,

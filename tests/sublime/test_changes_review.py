@@ -84,7 +84,7 @@ class TestWritten(ChangesCase):
 
     def opened_at_first(self, changes: int = 2) -> Steps:
         """Go to the first change: self.code."""
-        self.window.run_command("qwen_companion_review_changes")
+        self.on_screen.go(self.window, None)
         yield {"condition": lambda: self.window.find_open_file(str(self.path)), "timeout": 60_000}
         code = self.window.find_open_file(str(self.path))
         assert code
@@ -151,7 +151,7 @@ class TestWritten(ChangesCase):
         self.code = self.window.open_file(str(self.path))
         self.code.settings().set("mini_diff", False)
         yield from self.marked(self.code, 2)
-        self.window.run_command("qwen_companion_review_changes")
+        self.on_screen.go(self.window, None)
         gone, come = "qwen_companion.fillers", "qwen_companion.words"
         yield lambda: self.screen.phantoms(self.code, gone) == ["line 3"]
         self.assertEqual([self.code.substr(region) for region in self.code.get_regions(come)], ["three"])
@@ -423,14 +423,14 @@ class TestWritten(ChangesCase):
         adapter = loaded("sublime_text.package").adapter()
         adapter.unsaved.decide(self.code, "merge")
         yield lambda: "unseen" in text_of(self.code)
-        self.window.run_command("qwen_companion_review_changes")
+        self.on_screen.go(self.window, None)
         yield lambda: self.marked_lines() == ["unseen"]
 
     def test_selected_lines_are_undone(self) -> Steps:
         """Only the selected line of a change that has three."""
         self.path.write_text(LINES.replace("line 3\nline 4\nline 5\n", "x\ny\nz\n"), newline="")
         yield from self.waits(code=("modified", 1))
-        self.window.run_command("qwen_companion_review_changes")
+        self.on_screen.go(self.window, None)
         yield {"condition": lambda: self.window.find_open_file(str(self.path)), "timeout": 60_000}
         code = self.window.find_open_file(str(self.path))
         assert code
@@ -482,7 +482,7 @@ class TestWritten(ChangesCase):
         moved = self.folder / "moved.txt"
         self.path.rename(moved)
         yield from self.waits(moved=("renamed", 2))
-        self.window.run_command("qwen_companion_review_changes")
+        self.on_screen.go(self.window, None)
         yield {"condition": lambda: self.window.find_open_file(str(moved)), "timeout": 60_000}
         code = self.window.find_open_file(str(moved))
         assert code

@@ -257,16 +257,6 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
             diff.actions.move(step)
 
 
-class QwenCompanionReviewChangesCommand(_WindowCommand):
-    """Go to the first change that an agent has written and nobody has reviewed."""
-
-    def _has_work(self, adapter: Adapter) -> bool:
-        return _waits(self.window) and not package.is_in_diff(self.window.active_view())
-
-    def _do(self, adapter: Adapter) -> None:
-        adapter.written.go(self.window, None)
-
-
 def _waits(window: sublime.Window) -> bool:
     """Whether written changes of a window wait for a review."""
     adapter = package.adapter()
