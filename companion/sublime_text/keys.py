@@ -32,6 +32,8 @@ class _Binding(NamedTuple):
     args: Mapping[str, Any]
     is_for_us: bool
     """It is active in every view, or where a binding of ours is."""
+    is_everywhere: bool
+    """It has no context."""
 
 
 class Keys:
@@ -45,12 +47,20 @@ class Keys:
 
         Of `command`, the part after the package's name is given. The argument `by_key` is left out.
         """
+        return self._key(command, args)
+
+    def everywhere(self, command: str) -> str:
+        """The key of a command that works in every view; empty if the person has none for it."""
+        return self._key(command, {}, only_everywhere=True)
+
+    def _key(self, command: str, args: Mapping[str, object], *, only_everywhere: bool = False) -> str:
         if self._bindings is None:
             self._bindings = [binding for name in _FILES for binding in _read(name)]
         wanted = f"{OWN}_{command}"
         taken: set[tuple[str, ...]] = set()
         for binding in reversed(self._bindings):
-            if binding.command == wanted and binding.args == args and binding.keys not in taken:
+            is_wanted = binding.command == wanted and binding.args == args and binding.keys not in taken
+            if is_wanted and (binding.is_everywhere or not only_everywhere):
                 return _typed(binding.keys) or ", ".join(map(_shown, binding.keys))
             if binding.command != wanted and binding.is_for_us and not binding.command.startswith(OWN):
                 taken.add(binding.keys)
@@ -84,7 +94,8 @@ def _binding(each: Mapping[str, Any]) -> _Binding:
     args = {name: value for name, value in (each.get("args") or {}).items() if name != "by_key"}
     contexts = [str(context.get("key", "")) for context in each.get("context") or ()]
     is_for_us = not contexts or any(context.startswith(OWN) for context in contexts)
-    return _Binding(tuple(map(_normalized, each["keys"])), str(each.get("command", "")), args, is_for_us)
+    keys = tuple(map(_normalized, each["keys"]))
+    return _Binding(keys, str(each.get("command", "")), args, is_for_us, is_everywhere=not contexts)
 
 
 def _normalized(key: str) -> str:

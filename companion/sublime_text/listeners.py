@@ -13,7 +13,7 @@ from . import package
 from .chat import vim
 from .chat.vim import is_enter
 from .keys import KEYS
-from .own_views import SIDES, VIEWS, Kind
+from .own_views import REVIEWS, SIDES, VIEWS, Kind
 from .panels import say
 from .windows import OWN_SAVES, encodings_of, is_chat, is_code, to_serve
 
@@ -54,7 +54,7 @@ _ENTERS: dict[Kind, tuple[str, Args]] = {
 """What our keymap has `Enter` do, by the kind of the view."""
 _KINDS: dict[str, tuple[Kind, ...]] = {
     "qwen_companion.diff": SIDES,
-    "qwen_companion.review_tab": ("review", "review since"),
+    "qwen_companion.review_tab": REVIEWS,
     "qwen_companion.status": ("status",),
     "qwen_companion.comment_input": ("comment input",),
     "qwen_companion.question_input": ("question input",),

@@ -54,6 +54,7 @@ Kind = Literal[
 """What a view of ours is."""
 SIDES: tuple[Kind, ...] = ("original", "proposal")
 """The views of a diff."""
+REVIEWS: tuple[Kind, ...] = ("review", "review since")
 PREFIX = "qwen_companion."
 """Begins the names of all settings that the package sets on views."""
 MARKER = "qwen_companion.view"

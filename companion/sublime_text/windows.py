@@ -18,7 +18,7 @@ from ..platforms.paths import RealPaths, path_key
 from ..review.disk import Encodings
 from ..server.window_screen import ContextRequest, OpenFile, Selection, ServedWindow, WindowState
 from .bridge import asked, posted
-from .own_views import SIDES, VIEWS
+from .own_views import REVIEWS, SIDES, VIEWS
 
 if TYPE_CHECKING:
     from sublime_types import WindowLayout
@@ -60,7 +60,7 @@ def is_chat(view: sublime.View) -> bool:
 
 def is_code(view: sublime.View) -> bool:
     """Whether a view is a tab of the person's own: not a panel, an input, a terminal, a diff, a chat or the Review."""
-    is_own = VIEWS.is_ours(view, "chat", "review", "review since", *SIDES)
+    is_own = VIEWS.is_ours(view, "chat", *REVIEWS, *SIDES)
     return view.element() is None and not is_terminal(view) and not is_own
 
 

@@ -535,6 +535,30 @@ class TestWritten(ChangesCase):
         self.window.run_command("qwen_companion_take_back")
         yield from self.waits(code=("modified", 2))
 
+    def test_what_is_offered_names_the_key_that_takes_it_back_where_the_person_is(self) -> Steps:
+        """In the Review that of ours; elsewhere only one that they have bound without a context."""
+        keys, load = loaded("sublime_text.keys"), sublime.load_resource
+        theirs = ""
+        read = lambda name: theirs if name == "Packages/User/Default.sublime-keymap" else load(name)  # noqa: E731
+        offered = lambda: [  # noqa: E731
+            each.get_status("qwen_companion.take_back").partition(" · ")[2] for each in self.window.views()
+        ]
+        self.addCleanup(keys.KEYS.forget)
+        for bound, expected in (
+            ("[]", "Take Back (in the palette)"),
+            ('[{ "keys": ["primary+alt+z"], "command": "qwen_companion_take_back" }]', "Take Back Ctrl+Alt+Z"),
+        ):
+            theirs = bound
+            with patch.object(sublime, "load_resource", read):
+                keys.KEYS.forget()
+                at_once(self.on_screen.offer_take_back, self.window.id(), "Undone: 1 file")
+            self.assertIn(expected.replace("Ctrl+Alt+Z", "⌥⌘Z") if sublime.platform() == "osx" else expected, offered())
+        keys.KEYS.forget()
+        self.window.run_command("qwen_companion_review")
+        yield lambda: (view := self.window.active_view()) and kind_of(view) == "review"
+        at_once(self.on_screen.offer_take_back, self.window.id(), "Undone: 1 file")
+        self.assertIn("Take Back z", offered())
+
     def test_what_was_accepted_is_taken_back(self) -> Steps:
         """Its file is as it was before, and what is listed stays listed."""
         before = self.file.read_text()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import sublime
 
-from ..own_views import VIEWS, Kind
+from ..own_views import REVIEWS, VIEWS, Kind
 from .feed import ANSWERED, SINCE, ReviewFeed, SinceFeed, choose_point, kept_point
 from .review_tab import ReviewTab, group_for
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ...changes.change_screen import SincePoint
     from ...changes.rows import ChangeRow
     from ..adapter import Adapter
-
-KINDS: tuple[Kind, ...] = ("review", "review since")
 
 
 class ReviewTabs:
@@ -38,7 +36,7 @@ class ReviewTabs:
 
     def restored(self, window: sublime.Window) -> None:
         """A window has its views back."""
-        for view in VIEWS.within(window, *KINDS):
+        for view in VIEWS.within(window, *REVIEWS):
             self._resume(window, view)
 
     def _resume(self, window: sublime.Window, view: sublime.View) -> None:
@@ -80,7 +78,7 @@ class ReviewTabs:
 
     def of(self, view: sublime.View) -> ReviewTab | None:
         """The Review that a view shows, of either kind."""
-        tabs = (self.tab(view.window(), kind) for kind in KINDS)
+        tabs = (self.tab(view.window(), kind) for kind in REVIEWS)
         return next((tab for tab in tabs if tab and tab.view.buffer_id() == view.buffer_id()), None)
 
     def row_at_caret(self, view: sublime.View) -> ChangeRow | None:
@@ -100,7 +98,7 @@ class ReviewTabs:
         self.feed(window).note_answers()
         if tab := self.tab(window, "review since"):
             tab.feed.refresh()
-        for kind in KINDS:
+        for kind in REVIEWS:
             self.draw_soon(window, kind)
 
     def draw_soon(self, window: sublime.Window, kind: Kind) -> None:
@@ -112,7 +110,7 @@ class ReviewTabs:
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
-        if not VIEWS.is_ours(view, *KINDS):
+        if not VIEWS.is_ours(view, *REVIEWS):
             return
         for place, tab in list(self._tabs.items()):
             if tab.view.buffer_id() == view.buffer_id() and place[0] != window.id():  # it was dragged, or a clone of it

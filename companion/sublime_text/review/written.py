@@ -26,7 +26,7 @@ from ...review.document import Body
 from ..bridge import posted, unsaid
 from ..buffers import text_of
 from ..keys import KEYS
-from ..own_views import VIEWS
+from ..own_views import REVIEWS, VIEWS
 from ..panels import LONGEST_MESSAGE, NOTICES, say
 from ..places import if_openable, open_line
 from ..windows import find_window, is_code, is_in_front, is_in_panel, real_path
@@ -53,7 +53,6 @@ IDLE = 5.0
 OFFERED = 10_000
 """Milliseconds for which it is said how a decision is taken back."""
 _OFFER = "qwen_companion.take_back"
-TAKE_BACK = "Take Back (in the palette)"
 
 
 class Onward:
@@ -283,7 +282,8 @@ class WrittenChanges:
         target = find_window(window)
         view = target.active_view() if target else None
         if target and view:
-            then = f" · {TAKE_BACK}"
+            key = KEYS.of("take_back") if VIEWS.is_ours(view, *REVIEWS) else KEYS.everywhere("take_back")
+            then = f" · Take Back {key or '(in the palette)'}"
             shown = f"{shortened(said, LONGEST_MESSAGE - len(then))}{then}"
             NOTICES.note(shown, target)
             view.set_status(_OFFER, shown)
