@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,11 +120,11 @@ class Decisions:
         async def decide(folder: Folder) -> None:
             listed, left = {row.full_path: row for row in rows if is_in(folder, row)}, list[str]()
             choose = folder.as_listed(listed, folder.below(sees), left)
-            if what == "keep":
-                work = self._keep_files(window, folder, choose, left)
-            else:
-                work = self._undo_listed(window, folder, choose, undone, left)
-            await self._done(window, folder, work, _OUTCOMES[what], listed, command)
+            async with self._deciding(window, folder, _OUTCOMES[what], listed, command):
+                if what == "keep":
+                    await self._keep_files(window, folder, choose, left)
+                else:
+                    await self._undo_listed(window, folder, choose, undone, left)
 
         await self._roots.events_noted()
         if not await self._roots.in_each(window, decide, lambda folder: any(is_in(folder, row) for row in rows)):
@@ -152,8 +153,8 @@ class Decisions:
         full = row.full_path
 
         async def decide(folder: Folder) -> None:
-            work = self._decide_each(window, folder, relative(full, folder.root), what, found)
-            await self._done(window, folder, work, _OUTCOMES[what], [full], time.time())
+            async with self._deciding(window, folder, _OUTCOMES[what], [full], time.time()):
+                await self._decide_each(window, folder, relative(full, folder.root), what, found)
 
         deciding = self._decide_at(window, lambda: self._roots.place_of(full, row.root), decide)
         if task := self._roots.background(deciding):
@@ -185,7 +186,8 @@ class Decisions:
 
         async def go(folder: Folder) -> None:
             if any(row.going for row in folder.rows):  # most turns end with nothing to undo
-                await self._done(window, folder, self._go(window, folder, undone), "undone")
+                async with self._deciding(window, folder, "undone"):
+                    await self._go(window, folder, undone)
 
         await self._roots.events_noted()
         await self._roots.in_each(window, go)
@@ -212,7 +214,8 @@ class Decisions:
             return [each for each in waiting if all(path in whole and sees(path) for path in each.paths)]
 
         if whole:
-            await self._tried(window, self._undo_files(window, folder, choose, undone))
+            with self._saying_why(window):
+                await self._undo_files(window, folder, choose, undone)
         for path in found:
             await self._undo_going(window, folder, path)
         if found:
@@ -223,7 +226,8 @@ class Decisions:
         """Undo what waits of a file, from the bottom. Once a part of a change is done, its rest has another key."""
         while (going := next((row.going for row in folder.rows if row.path == path), None)) and going.changes:
             chosen = max(going.changes, key=place_of)
-            await self._tried(window, self._undo(window, folder, path, *chosen))
+            with self._saying_why(window):
+                await self._undo(window, folder, path, *chosen)
             await folder.call(folder.round.stay, {path: [chosen]})  # it was refused, or is done
             await folder.call(folder.refresh)
 
@@ -282,7 +286,8 @@ class Decisions:
             folder.settle_git(asked)
 
         async def decide(folder: Folder) -> None:
-            await self._done(window, folder, take_over(folder), "", command=command)
+            async with self._deciding(window, folder, "", command=command):
+                await take_over(folder)
 
         async def decide_each() -> None:
             await self._roots.events_noted()
@@ -397,7 +402,8 @@ class Decisions:
         """Decide something in a root."""
 
         async def decide(folder: Folder) -> None:
-            await self._done(window, folder, action(folder), outcome)
+            async with self._deciding(window, folder, outcome):
+                await action(folder)
 
         await self._decide_at(window, lambda: self._roots.folder(root), decide)
 
@@ -415,16 +421,16 @@ class Decisions:
             await decide(folder)
         self._roots.publish_all(folder)
 
-    async def _done(
+    @contextlib.asynccontextmanager
+    async def _deciding(
         self,
         window: WindowId,
         folder: Folder,
-        work: Coroutine[Any, Any, object],
         outcome: str,
         paths: Collection[str] | None = None,
         command: float = 0.0,
-    ) -> None:
-        """Do something in a folder, and note of which of these files nothing waits any more, or of which at all.
+    ) -> AsyncGenerator[None]:
+        """Decide in a folder, and note of which of these files nothing waits any more, or of which at all.
 
         `paths` are absolute. What has the same `command`, a Unix time, is taken back together; 0 is for one of its own.
         """
@@ -433,8 +439,10 @@ class Decisions:
             before = {each.path: each for each in folder.rows if known.sees(each.full_path)}
             meant = [path for path, each in before.items() if paths is None or each.full_path in paths]
             along = await folder.call(folder.round.apart, meant)  # what was renamed from there
-            await self._tried(window, work)
-            await self._tried(window, folder.call(folder.refresh))
+            with self._saying_why(window):
+                yield
+            with self._saying_why(window):
+                await folder.call(folder.refresh)
         gone = before.keys() - {each.path for each in folder.rows}
         if outcome:
             done = [path for path in (*meant, *along) if path in gone]
@@ -443,10 +451,11 @@ class Decisions:
                 window, f"Also {outcome}", [f"{new}, which was {along[new]}" for new in along if new in gone], ""
             )
 
-    async def _tried(self, window: WindowId, work: Coroutine[Any, Any, object]) -> None:
-        """Do something, and say why if that can't be done."""
+    @contextlib.contextmanager
+    def _saying_why(self, window: WindowId) -> Generator[None]:
+        """Say why if something can't be done."""
         try:
-            await work
+            yield
         except OSError as error:
             self._roots.editor.messenger.say(sentence(error), window)
 

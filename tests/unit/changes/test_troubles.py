@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 import threading
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from companion.changes import places, rounds
 from companion.changes.change_screen import SavedText
 from companion.changes.folder import Folder, trouble_of
 from companion.changes.places import PlaceError
+from companion.changes.round import Round
 from companion.snapshots import copies, git
 from companion.snapshots.git import Git, GitError, GitMissingError, GitStoppedError
 from companion.snapshots.store_index import StoreIndex
@@ -215,6 +218,31 @@ def test_each_trouble_has_a_sentence_with_a_remedy(tmp_path: Path, error: OSErro
 
 def test_a_folder_that_is_gone_is_said(tmp_path: Path):
     assert "is gone" in trouble_of(GitError("git ls-files: fatal"), str(tmp_path / "gone"))
+
+
+async def test_a_decision_that_has_not_begun_when_the_editor_ends_leaves_nothing(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    await work.begun()
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    has_come, may_go = threading.Event(), threading.Event()
+
+    def slow(_: Round, paths: Collection[str]) -> dict[str, str]:
+        has_come.set()
+        may_go.wait()
+        return {}
+
+    monkeypatch.setattr(Round, "apart", slow)
+    deciding = work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
+    assert deciding
+    await asyncio.to_thread(has_come.wait)
+    deciding.cancel()
+    may_go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await deciding
+    gc.collect()
+    assert (work.path / "a.py").read_text() == "agent\n"
 
 
 async def test_checkpoints_that_had_to_go_are_said_once(work: Work):
