@@ -350,11 +350,12 @@ class Chat:
 
         What was not sent goes back with a sentence that says `why`.
         """
+        goes_on, queued = self.outlasts, self.outbox.queued
         self.give_back_unsent(why)
         self.connector.end_inherited()
-        goes_on = self.outlasts
         self._is_open = False
         if goes_on:
+            self.outbox.inherit(queued, {})
             self.approvals.dismiss()
             self.renderer.stop()
             self._seeing_out = self.background(self._see_out())
@@ -362,14 +363,19 @@ class Chat:
             self.leave()
 
     async def _see_out(self) -> None:
-        """Read on until what runs is over, and what waits for its turn there; or until it asks, which nobody sees."""
+        """Read on until what runs is over, and what waits for its turn there; or until it asks, which nobody sees.
+
+        What is ours in the queue comes back if what answers ends before it has begun that.
+        """
         conversation = self.connection.conversation
         while (status := self.status).running is not None or status.queue:
-            if status.permissions or status.connection.state in _OVER:
+            is_stuck = status.permissions or status.connection.state in _OVER
+            if is_stuck and (self._loses_queue or not self.outbox.queued):
                 break
             await conversation.changed.wait()
             self._watch_turns(conversation.snapshot())
         self._seeing_out = None
+        self.give_back_unsent()
         self.leave()
 
     def leave(self) -> None:

@@ -530,6 +530,7 @@ class Chats:
         """Nobody reads any more what closed chats have left, those of a window if one is named."""
         for chat in self._leaving:
             if window in (None, chat.window):
+                chat.give_back_unsent(with_daemon=window is not None)
                 chat.leave()
 
     def _give_back(self, chat_id: ChatId, waiting: Sequence[Returned]) -> None:

@@ -15,7 +15,7 @@ from companion.chats.prompt import Draft, Excerpt
 from companion.editor import WindowId
 
 from ..fake_daemon import until
-from .chatting import CHAT, WINDOW, Room, attached, real
+from .chatting import CHAT, WINDOW, Room, ask, attached, real
 
 # A private daemon
 
@@ -65,6 +65,36 @@ async def test_the_queue_of_a_private_daemon_comes_back_when_it_ends_with_its_wi
     assert [each.draft.text for each in managed.render.waiting] == ["later"]
     managed.chats.window_closed(WINDOW)
     assert [draft.text for _, draft, _ in managed.editor.returned] == ["later"]
+
+
+@pytest.mark.parametrize("ends", ["its window", "its session", "its window, after a question"])
+async def test_the_queue_of_a_closed_tab_comes_back_when_its_private_daemon_or_its_session_ends(
+    managed: Room, ends: str
+) -> None:
+    stream = await managed.opened()
+    managed.chats.send(CHAT, Draft("now"))
+    stream.say(1, "On it")
+    await until(lambda: managed.render.status.running)
+    managed.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "q"}
+    managed.chats.send(CHAT, Draft("later"))
+    await until(lambda: [each.state for each in managed.render.unsent][-1:] == ["sent"])
+    stream.send("pending_prompt_added", 2, promptId="q", text="later")
+    await until(lambda: managed.render.status.queue)
+    chat = managed.chats[CHAT]
+    managed.chats.close(CHAT)
+    assert managed.editor.returned == []
+    if ends == "its session":
+        stream.send("session_died", 3, reason="channel_closed")
+    elif ends == "its window":
+        managed.chats.window_closed(WINDOW)
+    else:
+        ask(stream, 3)
+        await until(lambda: chat.status.permissions)
+        await asyncio.sleep(0.05)
+        managed.chats.window_closed(WINDOW)
+    await until(lambda: managed.editor.returned)
+    assert [draft.text for _, draft, _ in managed.editor.returned] == ["later"]
+    await until(lambda: not managed.chats._leaving)
 
 
 async def test_one_for_another_folder_is_replaced(managed: Room, tmp_path: Path) -> None:
