@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Literal
+from typing import NamedTuple
 
 from ..clis.elsewhere import ABLE
 from ..clis.families import FAMILIES, CliFamily
@@ -27,45 +27,52 @@ CLOCK = 1.5
 MOST_IGNORED = 5
 """Settings of a project that are named."""
 INSTALL = f"npm install -g {FAMILIES[0].launch.npm_package}"
-Kind = Literal[
-    "above",
-    "approval",
-    "before",
-    "changes",
-    "chat",
-    "disk",
-    "elsewhere",
-    "folder refused",
-    "hidden",
-    "ignored",
-    "ide mode",
-    "libraries",
-    "no cli",
-    "no folder",
-    "no git",
-    "no terminus",
-    "not connected",
-    "not served",
-    "remote",
-    "old port",
-    "other folder",
-    "rival",
-    "setting",
-    "strange",
-    "too old",
-    "transcripts",
-    "variables",
-]
+
+
+class Offer(NamedTuple):
+    """A command of the editor that helps, to be clicked or picked by key."""
+
+    caption: str
+    command: str
+    args: tuple[tuple[str, str], ...] = ()
+
+
+OPEN_SETTINGS = Offer(
+    "Open Settings",
+    "edit_settings",
+    (
+        ("base_file", "${packages}/QwenCompanion/QwenCompanion.sublime-settings"),
+        ("default", "// Your own settings of QwenCompanion\n{\n\t$0\n}\n"),
+    ),
+)
+EDIT_PROJECT = Offer("Edit Project", "open_file", (("file", "${project}"),))
+ADD_FOLDER = Offer("Add Folder to Project…", "prompt_add_folder")
+REPAIR = Offer("Repair Libraries", "qwen_companion_repair_libraries")
+GO_TO_CHAT = Offer("Go to the Chat", "qwen_companion_chat")
+SHOW_TERMINAL = Offer("Show Terminal", "qwen_companion_show_terminal")
+COPY_ENVIRONMENT = Offer("Copy Terminal Environment…", "qwen_companion_copy_environment")
+READ_TRANSCRIPTS = Offer("Read Transcripts…", "qwen_companion_read_transcripts")
+CONNECT_ELSEWHERE = Offer("Connect a CLI Elsewhere…", "qwen_companion_connect_elsewhere")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong, and its remedy."""
+    """Something that is wrong, and what to do about it."""
 
-    kind: Kind
-    text: str
+    wrong: str
+    """One or more sentences, like `remedy`."""
+    remedy: str = ""
+    """Empty if `wrong` says it, too."""
     types: str = ""
     """What the person types for that, if it is worth copying."""
+    offers: tuple[Offer, ...] = ()
+    reason: str = ""
+    """Why a CLI isn't connected, in a few words for its own line; empty if there is no more to say."""
+
+    @property
+    def text(self) -> str:
+        """All that is said of it, in one line."""
+        return f"{self.wrong} {self.remedy}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,117 +97,129 @@ def verdicts(facts: Facts) -> list[Verdict]:
             for at in here:
                 found[at] = replace(found[at], is_sure=False)
             connect = family.habits.connect
-            text = f"{family.name} runs {len(here)} times in folders of this editor, but is connected from {connected}"
-            text += f" of them. Type “{connect}” in each: it says whether it is connected, and connects it."
-            finding = Finding("not connected", text, connect)
+            wrong = f"{family.name} runs {len(here)} times in folders of this editor, but is connected from {connected}"
+            remedy = f"Type “{connect}” in each: it says whether it is connected, and connects it."
+            finding = Finding(f"{wrong} of them.", remedy, connect, (SHOW_TERMINAL,))
             found[here[0]] = replace(found[here[0]], findings=(*found[here[0]].findings, finding))
     return found
 
 
 def findings(facts: Facts) -> list[Finding]:
     """Everything that is wrong."""
-    found = [Finding("setting", text) for text in facts.settings]
-    if stopped := facts.stopped:
-        found.insert(0, Finding("libraries" if stopped.is_of_libraries else "not served", stopped.why))
-    found += [_ignored(window) for window in facts.windows if window.ignored]
-    found += [*_of_machine(facts), *_of_transcripts(facts)]
+    found = [*_of_companion(facts), *_of_machine(facts), *_of_transcripts(facts)]
     for window in facts.windows:
-        found += [Finding("chat", f"{chat.title}: {chat.trouble}") for chat in window.chats if chat.trouble]
         found += _of_window(window, facts)
     for verdict in verdicts(facts):
         found += verdict.findings
+    return list(dict.fromkeys([*found, *_of_remote(facts)]))
+
+
+def _of_companion(facts: Facts) -> Iterator[Finding]:
+    if stopped := facts.stopped:
+        yield Finding(stopped.why, offers=(REPAIR,) if stopped.is_of_libraries else ())
+    for text in facts.settings:
+        yield Finding(text, offers=(OPEN_SETTINGS,))
+    for window in facts.windows:
+        if window.ignored:
+            named = ", ".join(f"“{shortened(name)}”" for name in window.ignored[:MOST_IGNORED])
+            more = f" and {len(window.ignored) - MOST_IGNORED} more" if len(window.ignored) > MOST_IGNORED else ""
+            wrong = f"{window.title}: its project sets {named}{more}, which no project can."
+            yield Finding(wrong, "It is ignored; remove it there.", offers=(EDIT_PROJECT,))
+
+
+def _of_remote(facts: Facts) -> Iterator[Finding]:
+    *others, last = (family.name for family in ABLE)
+    remedy = f"“Qwen: Connect a CLI Elsewhere…” connects {', '.join(others)} or {last} there."
     for remote in facts.remote:
-        text = f"{remote.program} (process {remote.pid}) works {remote.where}: a CLI there does not find this editor."
-        *others, last = (family.name for family in ABLE)
-        able = f"{', '.join(others)} or {last}"
-        found.append(Finding("remote", f"{text} “Qwen: Connect a CLI Elsewhere…” connects {able} there."))
-    return list(dict.fromkeys(found))
+        wrong = f"{remote.program} (process {remote.pid}) works {remote.where}: a CLI there does not find this editor."
+        yield Finding(wrong, remedy, offers=(CONNECT_ELSEWHERE,))
 
 
 def _of_machine(facts: Facts) -> Iterator[Finding]:
     for folder in facts.full:
-        text = f"The disk of {folder} is full. What is accepted or kept there can't be written."
-        yield Finding("disk", f"{text} Free some space.")
+        wrong = f"The disk of {folder} is full. What is accepted or kept there can't be written."
+        yield Finding(wrong, "Free some space.")
     is_used = facts.clis or any(one.sessions for one in facts.served.values())
     if facts.clis is not None and not facts.has_cli and not is_used:
         programs = " nor ".join(f"“{family.launch.key}”" for family in FAMILIES)
-        text = f"No CLI is installed: neither {programs} is {on_the_path()}."
-        yield Finding("no cli", f"{text} Install one, for example with: {INSTALL}", INSTALL)
+        wrong = f"No CLI is installed: neither {programs} is {on_the_path()}."
+        yield Finding(wrong, f"Install one, for example with: {INSTALL}", INSTALL)
     if facts.clis is not None and facts.lacks_terminus and not is_used:
-        text = "The package Terminus is not installed, or is disabled, so a CLI can't run in the editor."
-        yield Finding("no terminus", f"{text} Install it: Package Control → Install Package.")
+        wrong = "The package Terminus is not installed, or is disabled, so a CLI can't run in the editor."
+        yield Finding(wrong, "Install it: Package Control → Install Package.")
     if facts.lacks_git:
-        text = "Git is not on the PATH of Sublime Text, so what agents write without a diff can't be reviewed."
-        yield Finding("no git", f"{text} Install it, or set “review” to “off”.")
+        wrong = "Git is not on the PATH of Sublime Text, so what agents write without a diff can't be reviewed."
+        yield Finding(wrong, "Install it, or set “review” to “off”.")
 
 
 def _of_transcripts(facts: Facts) -> Iterator[Finding]:
     if facts.asked:
-        yield Finding("transcripts", facts.asked)
+        yield Finding(facts.asked, offers=(READ_TRANSCRIPTS,))
     for one in facts.strange:
         running = {dotted(cli.version) for cli in facts.clis or () if cli.family.name == one.cli and cli.version}
         version = one.version or " or ".join(sorted(running)) or "of an unknown version"
-        text = f"The transcript of {one.cli} {version} isn't understood, so nothing is said of it"
-        yield Finding("strange", f"{text}: {printable(one.path)}. An update of QwenCompanion may know its form.")
+        wrong = f"The transcript of {one.cli} {version} isn't understood, so nothing is said of it:"
+        yield Finding(f"{wrong} {printable(one.path)}.", "An update of QwenCompanion may know its form.")
 
 
 def _of_window(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
+    for chat in window.chats:
+        if chat.trouble:
+            yield Finding(f"{chat.title}: {chat.trouble}", offers=(GO_TO_CHAT,))
     served = facts.served.get(window.number)
     if served is None:
         if why := facts.unserved.get(window.number):
-            yield Finding("not served", f"{window.title}: {why}")
+            yield Finding(f"{window.title}: {why}")
         elif not facts.note and not facts.stopped:
-            yield Finding("not served", f"{window.title} has no port. Save your work and restart Sublime Text.")
+            yield Finding(f"{window.title} has no port.", "Save your work and restart Sublime Text.")
         return
     if not window.folders:
         finds = "only a CLI that runs beside one of its files finds it" if served.folders else "no CLI can find it"
-        text = f"{window.title} has no folder, so {finds}. Open one: Project → Add Folder to Project…"
-        yield Finding("no folder", text)
+        wrong = f"{window.title} has no folder, so {finds}."
+        yield Finding(wrong, "Open one: Project → Add Folder to Project…", offers=(ADD_FOLDER,))
     yield from _of_files(served)
-    for trouble in served.troubles:
-        yield Finding("changes", trouble)
+    yield from map(Finding, served.troubles)
     for rival in served.rivals:
         connect = rival.family.habits.connect
+        editor = f"{rival.editor} (port {rival.port})"
         # Where the port is told by a variable, a newer file changes nothing: two of them are one too many.
         if rival.family.own_variables:
-            text = f"{rival.editor} (port {rival.port}) has a lock file for {rival.folder}, too ({rival.path})."
-            text += f" {rival.family.name} does not choose by itself then: type “{connect}” in it."
-            yield Finding("rival", text, connect)
+            wrong = f"{editor} has a lock file for {rival.folder}, too ({rival.path})."
+            remedy = f"{rival.family.name} does not choose by itself then: type “{connect}” in it."
+            yield Finding(wrong, remedy, connect, (SHOW_TERMINAL,))
         elif rival.is_newer:
-            text = f"{rival.editor} (port {rival.port}) has a newer lock file for {rival.folder}, which a CLI prefers."
-            text += f" Click into {window.title}, then start the CLI or type “{connect}” in it."
-            yield Finding("rival", text, connect)
+            wrong = f"{editor} has a newer lock file for {rival.folder}, which a CLI prefers."
+            remedy = f"Click into {window.title}, then start the CLI or type “{connect}” in it."
+            yield Finding(wrong, remedy, connect, (SHOW_TERMINAL,))
     yield from _of_terminals(window, facts)
 
 
 def _of_files(served: Served) -> Iterator[Finding]:
     """Why a CLI can't find the editor or a folder of it."""
     for file in served.files:
+        wrong = f"{file.cli} can't find this editor through {PurePath(file.path).parent}:"
         if file.refused:
-            folder = PurePath(file.path).parent
-            text = f"{file.cli} can't find this editor through {folder}: {file.refused}."
-            yield Finding("folder refused", f"{text} Put a folder there that belongs to you and that you can write to.")
+            remedy = "Put a folder there that belongs to you and that you can write to."
+            yield Finding(f"{wrong} {file.refused}.", remedy)
         elif file.failed:
-            text = f"{file.cli} can't find this editor through {PurePath(file.path).parent}: {file.failed}."
-            yield Finding("folder refused", f"{text} The companion tries again every few seconds.")
+            yield Finding(f"{wrong} {file.failed}.", "The companion tries again every few seconds.")
     for folder in served.folders:
         if not folder.is_there:
-            text = f"{printable(folder.path)} is not on the disk, so no CLI can run in it."
-            yield Finding("no folder", f"{text} Remove it: Project → Remove Folder.")
+            wrong = f"{printable(folder.path)} is not on the disk, so no CLI can run in it."
+            yield Finding(wrong, "Remove it: Project → Remove Folder.")
         if unable := [family.name for family in FAMILIES if not family.can_name(folder.path)]:
             why = f"contains “{os.pathsep}”" if is_encodable(folder.path) else "is not UTF-8"
-            text = (
-                f"{' and '.join(unable)} can't be told of {printable(folder.path)}, because its name {why}. Rename it."
-            )
-            yield Finding("no folder", text)
+            wrong = f"{' and '.join(unable)} can't be told of {printable(folder.path)}, because its name {why}."
+            yield Finding(wrong, "Rename it.")
 
 
 def _of_terminals(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
     ports = {str(one.port) for one in facts.served.values()}
     for terminal in window.terminals:
         if old := sorted({port for port in terminal.variables.values() if port.isdigit() and port not in ports}):
-            text = f"The terminal “{terminal.title}” has the port {old[0]} of an earlier session."
-            yield Finding("old port", f"{text} Close it, open a new one and start the CLI there.")
+            wrong = f"The terminal “{terminal.title}” has the port {old[0]} of an earlier session."
+            remedy = "Close it, open a new one and start the CLI there."
+            yield Finding(wrong, remedy, offers=(SHOW_TERMINAL, COPY_ENVIRONMENT))
 
 
 def _verdict(cli: Cli, facts: Facts) -> Verdict:
@@ -238,105 +257,94 @@ def _is_reviewed_after(cli: Cli, window: WindowId | None, facts: Facts) -> bool:
 
 def _unreachable(cli: Cli, facts: Facts) -> list[Finding]:
     """Why a CLI isn't connected; at least one reason."""
-    running, cwd = cli.running, cli.running.cwd
-    if cli.version and cli.version < cli.family.habits.sends_token_since:
-        since = ".".join(map(str, cli.family.habits.sends_token_since))
-        text = f"{cli.name} {dotted(cli.version)} sends no token, so it is not let in. Update it to {since} or later."
-        return [Finding("too old", text)]
+    cwd, habits = cli.running.cwd, cli.family.habits
+    if cli.version and cli.version < habits.sends_token_since:
+        wrong = f"{cli.name} {dotted(cli.version)} sends no token, so it is not let in."
+        return [Finding(wrong, f"Update it to {dotted(habits.sends_token_since)} or later.", reason="is too old")]
     if cwd is None:
-        text = f"The folder of {cli.name} can't be seen. Type “{cli.family.habits.tells}” in it."
-        return [Finding("hidden", text)]
+        wrong = f"The folder of {cli.name} can't be seen."
+        return [Finding(wrong, f"Type “{habits.tells}” in it.", reason="its folder can't be seen")]
     folders = [folder for served in facts.served.values() for folder in served.folders]
     here = [folder for folder in folders if is_inside(cwd, folder.real)]
     if not here:
         return [_outside(cli, cwd, folders)]
     if taken := _taken(cli, facts):
         return [taken]
-    if cli.looks_in:
-        text = f"{cli.name} looks for editors in {cli.looks_in}, since its variables differ from Sublime Text's."
-        return [Finding("other folder", f"{text} Start both from a terminal with the same variables.")]
-    found: list[Finding] = []
-    since = min(folder.since for folder in here)
-    if running.started < since - CLOCK and not cli.family.habits.looks_again:
-        text = (
-            f"{cli.name} was started at {clock(running.started)}, before it could find {here[0].path} here "
-            f"({clock(since)}), and it looks only once. Quit it and start it again."
-        )
-        found.append(Finding("before", text))
-    if cli.ide_mode is False:
-        do = f"Type “{cli.family.habits.connect}” in it."
-        text = f"{cli.name} has its IDE mode off (“ide.enabled” in {cli.settings_path}). {do}"
-        if not cli.family.habits.yes_enables:
-            text += " When it asks whether to connect, “Yes” does not help: it looks for an installer and stays off."
-        found.append(Finding("ide mode", text, cli.family.habits.connect))
-    found += _wrong_port(cli, facts)
-    if not found:
-        connect = cli.family.habits.connect
-        do = f"Type “{connect}” in it" if connect else "It tries again every few seconds"
-        text = f"{cli.name} can reach this editor but is not connected. {do}"
-        text += "; if it still finds no editor, quit it and start it again."
-        found.append(Finding("not connected", text, connect))
-    return found
+    if found := list(_hindrances(cli, here, facts)):
+        return found
+    do = f"Type “{habits.connect}” in it" if habits.connect else "It tries again every few seconds"
+    wrong = f"{cli.name} can reach this editor but is not connected."
+    remedy = f"{do}; if it still finds no editor, quit it and start it again."
+    return [Finding(wrong, remedy, habits.connect, (SHOW_TERMINAL,))]
 
 
 def _outside(cli: Cli, cwd: str, folders: Sequence[PublishedFolder]) -> Finding:
-    below = [folder for folder in folders if is_inside(folder.real, cwd)]
-    if below:
-        text = f"{cli.name} runs in {cwd}, above {below[0].path}. Start it in {below[0].path}, or open {cwd}."
-        return Finding("above", text)
-    text = f"{cli.name} runs in {cwd}, which no window has open. Open that folder, or start it in one that is open."
-    return Finding("elsewhere", text)
+    if below := [folder.path for folder in folders if is_inside(folder.real, cwd)]:
+        wrong = f"{cli.name} runs in {cwd}, above {below[0]}."
+        remedy = f"Start it in {below[0]}, or open {cwd}."
+        return Finding(wrong, remedy, offers=(SHOW_TERMINAL,), reason="runs above the folder")
+    wrong = f"{cli.name} runs in {cwd}, which no window has open."
+    remedy = "Open that folder, or start it in one that is open."
+    return Finding(wrong, remedy, offers=(ADD_FOLDER,), reason="runs in another folder")
 
 
 def _taken(cli: Cli, facts: Facts) -> Finding | None:
     """Another editor on the same folder has the CLI."""
+    habits = cli.family.habits
     for window in facts.windows:
         served = facts.served.get(window.number)
         for rival in served.rivals if served else ():
             if rival.port in (cli.running.ports or ()):
-                text = f"{cli.name} is connected to {rival.editor} (port {rival.port}), which has its folder open too."
-                habits = cli.family.habits
-                text += f" Click into {window.title}, then {habits.connect_anew}."
-                return Finding("rival", text, habits.connect)
+                wrong = f"{cli.name} is connected to {rival.editor} (port {rival.port}), which has its folder open too."
+                remedy = f"Click into {window.title}, then {habits.connect_anew}."
+                return Finding(wrong, remedy, habits.connect, (SHOW_TERMINAL,), "is connected to another editor")
     return None
 
 
-def _wrong_port(cli: Cli, facts: Facts) -> Iterator[Finding]:
+def _hindrances(cli: Cli, here: Sequence[PublishedFolder], facts: Facts) -> Iterator[Finding]:
+    """Why a CLI in one of our folders, `here`, can't find or doesn't want an editor."""
+    if cli.looks_in:
+        wrong = f"{cli.name} looks for editors in {cli.looks_in}, since its variables differ from Sublime Text's."
+        remedy = "Start both from a terminal with the same variables."
+        yield Finding(wrong, remedy, reason="looks elsewhere for editors")
+        return
+    habits, started, since = cli.family.habits, cli.running.started, min(folder.since for folder in here)
+    if started < since - CLOCK and not habits.looks_again:
+        could = f"before it could find {here[0].path} here ({clock(since)}), and it looks only once."
+        wrong = f"{cli.name} was started at {clock(started)}, {could}"
+        remedy = "Quit it and start it again."
+        yield Finding(wrong, remedy, offers=(SHOW_TERMINAL,), reason="was started before")
+    if cli.ide_mode is False:
+        wrong = f"{cli.name} has its IDE mode off (“ide.enabled” in {cli.settings_path})."
+        remedy = f"Type “{habits.connect}” in it."
+        if not habits.yes_enables:
+            remedy += " When it asks whether to connect, “Yes” does not help: it looks for an installer and stays off."
+        yield Finding(wrong, remedy, habits.connect, (SHOW_TERMINAL,), "its IDE mode is off")
     variables = cli.running.variables
     if variables is None:
         return
     port = variables.get(cli.family.port_variable)
     if port and port not in {str(served.port) for served in facts.served.values()}:
-        text = f"{cli.name} was started with the port {port}, which belongs to no window here."
-        yield Finding("old port", f"{text} Open a new terminal and start it there.")
-    until = cli.family.habits.needs_variables_until
+        wrong = f"{cli.name} was started with the port {port}, which belongs to no window here."
+        remedy = "Open a new terminal and start it there."
+        yield Finding(wrong, remedy, offers=(SHOW_TERMINAL, COPY_ENVIRONMENT), reason="has an old port")
+    until = habits.needs_variables_until
     if not port and until and cli.version and cli.version < until:
-        text = f"{cli.name} {dotted(cli.version)} finds an editor by its variables alone. Run it from the palette"
-        yield Finding("variables", f"{text} (“Run {cli.family.name}”), or update it to {dotted(until)} or later.")
+        wrong = f"{cli.name} {dotted(cli.version)} finds an editor by its variables alone."
+        remedy = f"Run it from the palette (“Run {cli.family.name}”), or update it to {dotted(until)} or later."
+        yield Finding(wrong, remedy, offers=(COPY_ENVIRONMENT,), reason="lacks the package's variables")
 
 
 def _approval(cli: Cli) -> Iterator[Finding]:
     (mode, why), habits = approval_mode(cli), cli.family.habits
     if mode in cli.family.silent_modes:
-        text = (
-            f"{cli.name} was started in the approval mode “{mode}” ({why}), which changes files without a diff. "
-            f"To be asked, {habits.to_be_asked}"
-        )
+        wrong = f"{cli.name} was started in the approval mode “{mode}” ({why}), which changes files without a diff."
+        remedy = f"To be asked, {habits.to_be_asked}"
         option = f"{habits.mode_option} default" if habits.mode_option else ""
         if option:
-            text += (
-                f" or start it with “{option}”; "
-                f"“{habits.approval_setting}”: “default” in {cli.settings_path} sets it for good"
-            )
-        yield Finding("approval", f"{text}.", option)
-
-
-def _ignored(window: ShownWindow) -> Finding:
-    """A project that would make views of ours."""
-    named = ", ".join(f"“{shortened(name)}”" for name in window.ignored[:MOST_IGNORED])
-    more = f" and {len(window.ignored) - MOST_IGNORED} more" if len(window.ignored) > MOST_IGNORED else ""
-    text = f"{window.title}: its project sets {named}{more}, which no project can. It is ignored; remove it there."
-    return Finding("ignored", text)
+            remedy += f" or start it with “{option}”; “{habits.approval_setting}”: “default” in {cli.settings_path}"
+            remedy += " sets it for good"
+        yield Finding(wrong, f"{remedy}.", option, (SHOW_TERMINAL,))
 
 
 def approval_mode(cli: Cli) -> tuple[str, str]:
@@ -443,28 +451,12 @@ def _running(facts: Facts) -> list[str]:
         if verdict.window is not None:
             state = f"connected to {titles.get(verdict.window, 'a window that is gone')}"
             state += "" if verdict.is_sure else ", or another one in its folder is"
-        elif verdict.findings[0].kind == "not connected":
-            state = "can reach this editor, is not connected"
         else:
-            kinds = ", ".join(dict.fromkeys(_WHY[one.kind] for one in verdict.findings if one.kind in _WHY))
-            state = f"not connected: {kinds}"
+            reasons = ", ".join(dict.fromkeys(one.reason for one in verdict.findings if one.reason))
+            state = f"not connected: {reasons}" if reasons else "can reach this editor, is not connected"
         lines.append(f"  {cli.family.name}{version}, process {cli.running.pid}, since {clock(cli.running.started)},")
         lines.append(f"    in {where}: {state}")
     return lines or ["  none"]
-
-
-_WHY: dict[Kind, str] = {
-    "above": "runs above the folder",
-    "before": "was started before",
-    "elsewhere": "runs in another folder",
-    "hidden": "its folder can't be seen",
-    "ide mode": "its IDE mode is off",
-    "old port": "has an old port",
-    "other folder": "looks elsewhere for editors",
-    "rival": "is connected to another editor",
-    "too old": "is too old",
-    "variables": "lacks the package's variables",
-}
 
 
 def _table(rows: Sequence[tuple[str, str]]) -> list[str]:

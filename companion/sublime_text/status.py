@@ -23,7 +23,7 @@ from ..clis.families import FAMILIES
 from ..editor import WindowId
 from ..review.changes import counted
 from ..status.facts import Facts, ShownWindow, TerminalVariables, WindowStatus
-from ..status.findings import Finding, Kind, findings, report, without_secrets
+from ..status.findings import Finding, Offer, findings, report, without_secrets
 from ..visible import ShownText
 from . import package
 from .bridge import expect, posted
@@ -91,12 +91,6 @@ def _terminal(view: sublime.View) -> TerminalVariables | None:
     return TerminalVariables(view.name() or "Terminal", ports)
 
 
-SETTINGS = {
-    "base_file": "${packages}/QwenCompanion/QwenCompanion.sublime-settings",
-    "default": "// Your own settings of QwenCompanion\n{\n\t$0\n}\n",
-}
-
-
 class Remedy(NamedTuple):
     """Something to click, or to pick by key."""
 
@@ -107,7 +101,7 @@ class Remedy(NamedTuple):
 def remedies(finding: Finding) -> tuple[Remedy, ...]:
     """The remedies of a finding; none if the person has to do it elsewhere."""
     copies = (_copy(finding.types),) if finding.types else ()
-    return (*copies, *_REMEDIES.get(finding.kind, ()))
+    return (*copies, *map(_offered, finding.offers))
 
 
 def _copy(text: str) -> Remedy:
@@ -118,33 +112,12 @@ def _copy(text: str) -> Remedy:
     return Remedy(f"Copy “{text}”", apply)
 
 
-def _command(caption: str, name: str, args: dict[str, object] | None = None) -> Remedy:
-    return Remedy(caption, lambda window: window.run_command(name, args))  # pyright: ignore[reportArgumentType]
+def _offered(offer: Offer) -> Remedy:
+    return Remedy(offer.caption, lambda window: window.run_command(offer.command, {**dict(offer.args)}))
 
 
-WITH_THE_REPORT = (_command("Copy Report", "qwen_companion_copy_report"),)
+WITH_THE_REPORT = (_offered(Offer("Copy Report", "qwen_companion_copy_report")),)
 """What can be done with every report."""
-_TERMINAL = _command("Show Terminal", "qwen_companion_show_terminal")
-_ENVIRONMENT = _command("Copy Terminal Environment…", "qwen_companion_copy_environment")
-_FOLDER = _command("Add Folder to Project…", "prompt_add_folder")
-_REMEDIES: dict[Kind, tuple[Remedy, ...]] = {
-    "setting": (_command("Open Settings", "edit_settings", {**SETTINGS}),),
-    "libraries": (_command("Repair Libraries", "qwen_companion_repair_libraries"),),
-    "chat": (_command("Go to the Chat", "qwen_companion_chat"),),
-    "ignored": (_command("Edit Project", "open_file", {"file": "${project}"}),),
-    "no folder": (_FOLDER,),
-    "elsewhere": (_FOLDER,),
-    "above": (_TERMINAL,),
-    "before": (_TERMINAL,),
-    "ide mode": (_TERMINAL,),
-    "not connected": (_TERMINAL,),
-    "rival": (_TERMINAL,),
-    "old port": (_TERMINAL, _ENVIRONMENT),
-    "variables": (_ENVIRONMENT,),
-    "approval": (_TERMINAL,),
-    "transcripts": (_command("Read Transcripts…", "qwen_companion_read_transcripts"),),
-    "remote": (_command("Connect a CLI Elsewhere…", "qwen_companion_connect_elsewhere"),),
-}
 
 
 INTERVAL = 3_000

@@ -213,7 +213,7 @@ class TestDiffs(Checks):
 
     def test_the_remedies_of_the_status_report(self) -> Steps:
         remedy = loaded("sublime_text.status").Remedy(HOSTILE, lambda _: None)
-        finding = loaded("status.findings").Finding("rival", "What is wrong.")
+        finding = loaded("status.findings").Finding("What is wrong.")
         live = loaded("sublime_text.status")
         with (
             patch.object(live, "remedies", lambda _: (remedy,)),

@@ -337,13 +337,14 @@ class TestLiveReport(CompanionCase):
         self.assertIsNone(listener.on_text_command(self.view, "set_motion", enter))
 
     def test_the_commands_of_a_cli_are_copied(self) -> None:
-        module, finding = loaded("sublime_text.status"), loaded("status.findings").Finding
-        for kind, text in (("not connected", "/ide"), ("approval", "--permission-mode default")):
-            module.remedies(finding(kind, "…", text))[0].apply(self.window)
+        module, findings = loaded("sublime_text.status"), loaded("status.findings")
+        for text in ("/ide", "--permission-mode default"):
+            module.remedies(findings.Finding("…", types=text))[0].apply(self.window)
             self.assertEqual(sublime.get_clipboard(), text)
             self.assertTrue(self.screen.said(text, "was copied"))
-        self.assertEqual(module.remedies(finding("hidden", "…")), ())
-        self.assertEqual([each.caption for each in module.remedies(finding("rival", "…"))], ["Show Terminal"])
+        self.assertEqual(module.remedies(findings.Finding("…")), ())
+        offered = module.remedies(findings.Finding("…", offers=(findings.SHOW_TERMINAL,)))
+        self.assertEqual([each.caption for each in offered], ["Show Terminal"])
 
     def test_a_closed_report_ends(self) -> Steps:
         yield from self.open()

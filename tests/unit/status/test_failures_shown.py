@@ -16,7 +16,7 @@ from companion.editor import WindowId
 from companion.server import endpoint as endpoint_module
 from companion.status import survey
 from companion.status.facts import DiscoveryFile, PublishedFolder, Served
-from companion.status.findings import findings, report
+from companion.status.findings import SHOW_TERMINAL, findings, report
 
 from ..conftest import Running, until
 from ..memory_editor import MemoryEditor
@@ -50,7 +50,7 @@ def test_a_full_disk_is_a_finding_and_its_warning_goes_when_there_is_room(
     )
     files = running.do(lambda it: survey.discovery_files(it._windows[WindowId(1)].endpoint))
     found = findings(facts(served=Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), files)))
-    assert {one.kind for one in found} == {"folder refused"}
+    assert all("can't find this editor through" in one.wrong for one in found)
     assert "no space left on device. The companion tries again" in found[0].text
     assert editor.settled == []
     fails.clear()
@@ -93,11 +93,11 @@ def test_the_mode_of_a_cli_whose_diff_is_open_is_no_finding():
     """It has just asked."""
     silent = cli(approval=None, ports=frozenset({PORT}))
     served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),))
-    assert only(facts(silent, served=served)).kind == "approval"
+    assert only(facts(silent, served=served)).offers == (SHOW_TERMINAL,)
     asked = replace(served, diffs=("/srv/app/a.py (Qwen Code)",))
     assert findings(facts(silent, served=asked)) == []
     others = replace(served, diffs=("/srv/app/a.py (Gemini CLI)",))
-    assert only(facts(silent, served=others)).kind == "approval"
+    assert only(facts(silent, served=others)).offers == (SHOW_TERMINAL,)
 
 
 def test_a_refused_folder_is_told_once_and_not_as_a_failure_as_well():

@@ -11,7 +11,7 @@ import pytest
 from companion.editor import WindowId
 from companion.status import survey
 from companion.status.facts import Facts, PublishedFolder, Remote, Served, ShownWindow
-from companion.status.findings import findings
+from companion.status.findings import CONNECT_ELSEWHERE, findings
 from companion.status.survey import leads_to
 
 from ..conftest import until
@@ -45,7 +45,7 @@ def test_the_report_says_that_a_cli_there_does_not_find_the_editor_and_where_the
     served = {WindowId(1): Served(41535, (PublishedFolder("/srv/app", "/srv/app", 0.0),))}
     remote = (Remote(7, "ssh", "over SSH on buildbox"),)
     [finding] = findings(Facts(0.0, (), (window,), served, (), remote))
-    assert finding.kind == "remote"
+    assert finding.offers == (CONNECT_ELSEWHERE,)
     assert "ssh (process 7) works over SSH on buildbox" in finding.text
     assert "“Qwen: Connect a CLI Elsewhere…” connects Qwen Code, Gemini CLI or Claude Code there." in finding.text
 

@@ -25,11 +25,27 @@ from companion.status.facts import (
     Stop,
     TerminalVariables,
 )
-from companion.status.findings import Finding, approval_mode, findings, report, verdicts, without_secrets
+from companion.status.findings import (
+    ADD_FOLDER,
+    COPY_ENVIRONMENT,
+    EDIT_PROJECT,
+    GO_TO_CHAT,
+    OPEN_SETTINGS,
+    READ_TRANSCRIPTS,
+    REPAIR,
+    SHOW_TERMINAL,
+    Finding,
+    approval_mode,
+    findings,
+    report,
+    verdicts,
+    without_secrets,
+)
 
 PORT = 41535
 START = 1_700_000_000.0
 ASKS = {"OpenCode": "ask"}
+NOT_CONNECTED = "can reach this editor but is not connected"
 
 
 def cli(family: CliFamily = QWEN_CODE, **changes: Any) -> Cli:
@@ -77,9 +93,8 @@ def test_nothing_is_wrong_with_a_connected_cli():
 def test_a_machine_without_a_cli_is_told_how_to_install_one():
     found = facts(has_cli=False)
     assert only(found) == Finding(
-        "no cli",
         "No CLI is installed: neither “qwen” nor “gemini” nor “claude” nor “copilot” nor “opencode” is on the PATH of "
-        "your login shell or of Sublime Text. "
+        "your login shell or of Sublime Text.",
         "Install one, for example with: npm install -g @qwen-code/qwen-code",
         "npm install -g @qwen-code/qwen-code",
     )
@@ -90,9 +105,7 @@ def test_a_machine_without_a_cli_is_told_how_to_install_one():
 
 def test_a_machine_without_terminus_is_told_to_install_it_unless_a_cli_runs_in_another_terminal():
     text = "The package Terminus is not installed, or is disabled, so a CLI can't run in the editor."
-    assert only(facts(lacks_terminus=True)) == Finding(
-        "no terminus", f"{text} Install it: Package Control → Install Package."
-    )
+    assert only(facts(lacks_terminus=True)) == Finding(text, "Install it: Package Control → Install Package.")
     assert findings(facts(cli(ports=frozenset({PORT})), lacks_terminus=True)) == []
 
 
@@ -105,24 +118,24 @@ GONE = "/srv/app is not on the disk, so no CLI can run in it. Remove it: Project
 
 
 @pytest.mark.parametrize(
-    ("more", "finding"),
+    ("more", "text"),
     [
-        ({"lacks_git": True}, Finding("no git", NO_GIT)),
-        ({"full": ("/srv",)}, Finding("disk", FULL)),
+        ({"lacks_git": True}, NO_GIT),
+        ({"full": ("/srv",)}, FULL),
         (
             {"served": Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START, is_there=False),))},
-            Finding("no folder", GONE),
+            GONE,
         ),
     ],
     ids=["git", "disk", "folder"],
 )
-def test_what_is_not_there_is_named(more: dict[str, Any], finding: Finding):
-    assert only(facts(**more)) == finding
+def test_what_is_not_there_is_named(more: dict[str, Any], text: str):
+    assert (only(facts(**more)).text, only(facts(**more)).offers) == (text, ())
     assert "Nothing is wrong" not in report(facts(**more))
 
 
 def test_the_question_about_transcripts_is_a_finding_until_it_is_answered():
-    assert only(facts(asked="May they be read?")) == Finding("transcripts", "May they be read?")
+    assert only(facts(asked="May they be read?")) == Finding("May they be read?", offers=(READ_TRANSCRIPTS,))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +147,7 @@ def test_a_transcript_that_is_not_understood_is_named_with_the_version_of_its_cl
         f"The transcript of Qwen Code {shown} isn't understood, so nothing is said of it: /home/ada/.qwen/x.jsonl. "
         "An update of QwenCompanion may know its form."
     )
-    assert only(facts(cli(ports=frozenset({PORT})), strange=strange)) == Finding("strange", text)
+    assert only(facts(cli(ports=frozenset({PORT})), strange=strange)).text == text
 
 
 def test_a_cli_that_is_gone_and_has_not_said_its_version_has_an_unknown_one():
@@ -152,21 +165,21 @@ def test_a_cli_that_is_gone_and_has_not_said_its_version_has_an_unknown_one():
 def test_a_chat_that_is_not_connected_is_a_finding(trouble: str):
     chats = (ShownChat("Q Qwen Code", "not connected", "/srv/app", trouble), ShownChat("Q Qwen Code", "works", "/x"))
     found = facts(window=ShownWindow(WindowId(1), "Window 1", ("/srv/app",), chats=chats))
-    assert only(found) == Finding("chat", f"Q Qwen Code: {trouble}")
+    assert only(found) == Finding(f"Q Qwen Code: {trouble}", offers=(GO_TO_CHAT,))
     assert "Nothing is wrong" not in report(found)
 
 
 def test_a_chat_is_a_finding_in_a_window_that_is_not_served_too():
     chats = (ShownChat("Q Qwen Code", "not connected", "/x", "It is gone."),)
     found = facts(served=None, windows=(ShownWindow(WindowId(2), "Window 2", ("/x",), chats=chats),))
-    assert [each.kind for each in findings(found)] == ["chat", "not served"]
+    assert [each.wrong for each in findings(found)] == ["Q Qwen Code: It is gone.", "Window 2 has no port."]
 
 
 def test_a_window_without_a_port_has_one_remedy_that_of_the_reason():
     why = "No CLI can find this window: permission denied. Let Sublime Text listen on 127.0.0.1."
     windows = (ShownWindow(WindowId(2), "Window 2", ("/x",)),)
     found = only(facts(served=None, windows=windows, unserved={WindowId(2): why}))
-    assert found == Finding("not served", f"Window 2: {why}")
+    assert found == Finding(f"Window 2: {why}")
 
 
 def test_a_companion_that_does_not_run_has_one_remedy_that_of_the_reason():
@@ -175,8 +188,8 @@ def test_a_companion_that_does_not_run_has_one_remedy_that_of_the_reason():
         windows=(ShownWindow(WindowId(2), "Window 2", ("/x",)),),
         stopped=Stop("M; run R.", is_of_libraries=True),
     )
-    assert only(missing) == Finding("libraries", "M; run R.")
-    assert only(replace(missing, stopped=Stop("No port.", is_of_libraries=False))) == Finding("not served", "No port.")
+    assert only(missing) == Finding("M; run R.", offers=(REPAIR,))
+    assert only(replace(missing, stopped=Stop("No port.", is_of_libraries=False))) == Finding("No port.")
 
 
 def test_nothing_is_wrong_without_any_cli():
@@ -186,21 +199,20 @@ def test_nothing_is_wrong_without_any_cli():
 
 def test_a_window_without_folder_and_files():
     finding = only(facts(served=Served(PORT, ()), window=ShownWindow(WindowId(1), "Window 1", ())))
-    assert finding.kind == "no folder"
+    assert finding.offers == (ADD_FOLDER,)
     assert "no CLI can find it. Open one: Project → Add Folder to Project…" in finding.text
 
 
 def test_a_window_without_folder_but_with_files():
     finding = only(facts(window=ShownWindow(WindowId(1), "Window 1", ())))
-    assert finding.kind == "no folder"
+    assert finding.offers == (ADD_FOLDER,)
     assert "beside one of its files" in finding.text
     assert "Add Folder" in finding.text
 
 
 def test_a_window_that_is_not_served():
     finding = only(facts(served=None, windows=(ShownWindow(WindowId(2), "Window 2", ("/x",)),)))
-    assert finding.kind == "not served"
-    assert "restart Sublime Text" in finding.text
+    assert finding == Finding("Window 2 has no port.", "Save your work and restart Sublime Text.")
     assert "  not served" in report(facts(windows=(ShownWindow(WindowId(2), "Window 2", ("/x",)),)))
     window = ShownWindow(WindowId(2), "Window 2", ("/x",), written=("a.py: modified, +1 −2, Qwen Code, waits",))
     assert "  to review  a.py: modified, +1 −2, Qwen Code, waits" in report(facts(windows=(window,)))
@@ -213,34 +225,34 @@ def test_what_is_still_to_be_copied_is_a_line():
 
 def test_a_cli_above_the_folder():
     finding = only(facts(cli(cwd="/srv")))
-    assert finding.kind == "above"
+    assert finding.reason == "runs above the folder"
     assert finding.text.endswith("runs in /srv, above /srv/app. Start it in /srv/app, or open /srv.")
 
 
 @pytest.mark.parametrize("cwd", ["/elsewhere", "/srv/app2", "/srv/other/app"])
 def test_a_cli_in_another_folder(cwd: str):
     finding = only(facts(cli(cwd=cwd)))
-    assert finding.kind == "elsewhere"
+    assert finding.reason == "runs in another folder"
     assert finding.text.endswith("Open that folder, or start it in one that is open.")
 
 
 def test_a_cli_below_the_folder_is_found():
-    assert only(facts(cli(cwd="/srv/app/src"))).kind == "not connected"
+    assert NOT_CONNECTED in only(facts(cli(cwd="/srv/app/src"))).wrong
 
 
 def test_a_cli_in_a_folder_that_is_a_link():
     served = Served(PORT, (PublishedFolder("/link", "/srv/app", START),))
-    assert only(facts(cli(), served=served)).kind == "not connected"
+    assert NOT_CONNECTED in only(facts(cli(), served=served)).wrong
 
 
 def test_a_cli_that_was_started_before_the_window_was_found():
     finding = only(facts(cli(started=START - 9)))
-    assert finding.kind == "before"
+    assert finding.reason == "was started before"
     assert finding.text.endswith("and it looks only once. Quit it and start it again.")
 
 
 def test_a_cli_that_was_started_at_the_same_time():
-    assert only(facts(cli(started=START - 1))).kind == "not connected"
+    assert NOT_CONNECTED in only(facts(cli(started=START - 1))).wrong
 
 
 def test_a_cli_that_found_another_window_with_its_folder():
@@ -248,12 +260,12 @@ def test_a_cli_that_found_another_window_with_its_folder():
     found = facts(cli(started=START - 9))
     served = {**found.served, 2: early}
     windows = (*found.windows, ShownWindow(WindowId(2), "Window 2", ("/srv",)))
-    assert only(replace(found, served=served, windows=windows)).kind == "not connected"
+    assert NOT_CONNECTED in only(replace(found, served=served, windows=windows)).wrong
 
 
 def test_a_cli_with_its_ide_mode_off():
     finding = only(facts(cli(ide_mode=False)))
-    assert finding.kind == "ide mode"
+    assert finding.reason == "its IDE mode is off"
     assert "Type “/ide enable” in it." in finding.text
     assert "“Yes”" not in finding.text
 
@@ -265,7 +277,7 @@ def test_the_yes_of_gemini_cli_does_not_help():
 
 
 def test_settings_that_cannot_be_read_are_no_finding():
-    assert only(facts(cli(ide_mode=None))).kind == "not connected"
+    assert NOT_CONNECTED in only(facts(cli(ide_mode=None))).wrong
 
 
 def test_a_connected_cli_is_not_told_to_enable_what_is_on():
@@ -288,7 +300,7 @@ def test_a_connected_cli_is_not_told_to_enable_what_is_on():
 )
 def test_an_approval_mode_that_never_asks(changes: dict[str, Any], mode: str):
     finding = only(facts(cli(ports=frozenset({PORT}), **changes)))
-    assert finding.kind == "approval"
+    assert finding.offers == (SHOW_TERMINAL,)
     assert f"“{mode}”" in finding.text
     assert "Shift+Tab" in finding.text
     assert "--approval-mode default" in finding.text
@@ -306,7 +318,7 @@ def test_an_approval_mode_that_never_asks(changes: dict[str, Any], mode: str):
 def test_a_cli_that_looks_again_is_told_no_earlier_start(family: CliFamily, do: str):
     approval = ASKS.get(family.name, "default")
     finding = only(facts(cli(family, started=START - 9, ide_mode=None, approval=approval)))
-    assert finding.kind == "not connected"
+    assert NOT_CONNECTED in finding.wrong
     assert f"is not connected. {do}; if it still finds no editor" in finding.text
     assert finding.types == family.habits.connect
 
@@ -363,7 +375,7 @@ def test_each_cli_that_another_editor_has_is_told_its_own_way_back(family: CliFa
 )
 def test_a_cli_of_another_family_that_never_asks(family: CliFamily, changes: dict[str, Any], do: str):
     one = cli(family, ports=frozenset({PORT}), **changes)
-    found = [each for each in findings(facts(one)) if each.kind == "approval"]
+    found = [each for each in findings(facts(one)) if "approval mode" in each.wrong]
     assert f"To be asked, {do}" in found[0].text
 
 
@@ -391,48 +403,48 @@ def test_a_terminal_with_an_old_port():
     fresh = TerminalVariables("fresh", {QWEN_CODE.port_variable: str(PORT)})
     odd = TerminalVariables("odd", {QWEN_CODE.port_variable: ""})
     finding = only(facts(window=ShownWindow(WindowId(1), "Window 1", ("/srv/app",), (old, fresh, odd))))
-    assert finding.kind == "old port"
+    assert COPY_ENVIRONMENT in finding.offers
     assert "“qwen” has the port 4000 of an earlier session. Close it" in finding.text
 
 
 def test_a_cli_with_an_old_port():
     finding = only(facts(cli(variables={QWEN_CODE.port_variable: "4000"})))
-    assert finding.kind == "old port"
+    assert COPY_ENVIRONMENT in finding.offers
     assert "Open a new terminal" in finding.text
-    assert only(facts(cli(variables={QWEN_CODE.port_variable: str(PORT)}))).kind == "not connected"
-    assert only(facts(cli(variables=None))).kind == "not connected"
+    assert NOT_CONNECTED in only(facts(cli(variables={QWEN_CODE.port_variable: str(PORT)}))).wrong
+    assert NOT_CONNECTED in only(facts(cli(variables=None))).wrong
 
 
 def test_an_old_cli_in_another_terminal():
     finding = only(facts(cli(version=(0, 8, 2))))
-    assert finding.kind == "variables"
+    assert finding.reason == "lacks the package's variables"
     assert "“Run Qwen Code”" in finding.text
     assert "0.12" in finding.text
 
 
 def test_a_cli_without_a_token():
     finding = only(facts(cli(GEMINI_CLI, version=(0, 5, 5), ide_mode=False)))
-    assert finding.kind == "too old"
+    assert finding.reason == "is too old"
     assert "Update it to 0.6 or later." in finding.text
 
 
 def test_a_cli_that_looks_for_editors_elsewhere():
     finding = only(facts(cli(looks_in="/other/.qwen", ide_mode=False)))
-    assert finding.kind == "other folder"
+    assert finding.reason == "looks elsewhere for editors"
     assert "looks for editors in /other/.qwen" in finding.text
     assert "Start both from a terminal with the same variables." in finding.text
 
 
 def test_settings_of_ours_in_a_project_are_named_and_not_all_of_them():
     windows = tuple(replace(each, ignored=tuple(f"qwen_companion.{at}" for at in range(7))) for each in facts().windows)
-    found = [finding for finding in findings(replace(facts(), windows=windows)) if finding.kind == "ignored"]
+    found = [finding for finding in findings(replace(facts(), windows=windows)) if finding.offers == (EDIT_PROJECT,)]
     assert "“qwen_companion.0”, “qwen_companion.1”" in found[0].text
     assert "and 2 more, which no project can" in found[0].text
 
 
 def test_a_cli_whose_folder_cannot_be_seen():
     finding = only(facts(cli(cwd=None, ports=None)))
-    assert finding.kind == "hidden"
+    assert finding.reason == "its folder can't be seen"
     assert "/ide status" in finding.text
 
 
@@ -440,7 +452,6 @@ def test_a_discovery_folder_that_is_not_ours():
     file = DiscoveryFile("Qwen Code", "/home/ada/.qwen/ide/1.lock", "missing", None, "it is a symbolic link")
     served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), (file,))
     finding = only(facts(served=served))
-    assert finding.kind == "folder refused"
     assert "through /home/ada/.qwen/ide: it is a symbolic link. Put a folder there" in finding.text
 
 
@@ -449,7 +460,7 @@ def test_another_editor_with_a_newer_lock_file():
     rivals = (newer, replace(newer, is_newer=False))
     served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=rivals)
     finding = only(facts(served=served))
-    assert finding.kind == "rival"
+    assert finding.offers == (SHOW_TERMINAL,)
     assert "VS Code (port 9) has a newer lock file for /srv/app" in finding.text
     assert "Click into Window 1" in finding.text
 
@@ -459,7 +470,7 @@ def test_another_package_that_claims_the_folder_for_claude_code():
     rival = Rival("Sublime Text", path, 9, "/srv/app", is_newer=False, family=CLAUDE_CODE)
     served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=(rival,))
     finding = only(facts(served=served))
-    assert finding.kind == "rival"
+    assert finding.offers == (SHOW_TERMINAL,)
     assert f"Sublime Text (port 9) has a lock file for /srv/app, too ({path})" in finding.text
     assert "type “/ide” in it" in finding.text
     assert finding.types == "/ide"
@@ -472,14 +483,14 @@ def test_a_cli_that_another_editor_has():
     windows = (ShownWindow(WindowId(2), "Window 2", ("/x",)), *other.windows)
     found = replace(other, windows=windows, note="Only one of them is served.")
     finding = only(found)
-    assert finding.kind == "rival"
+    assert finding.offers == (SHOW_TERMINAL,)
     assert "is connected to VS Code (port 9), which has its folder open too. Click into Window 1" in finding.text
     assert "not connected: is connected to another editor" in report(found)
 
 
 def test_what_is_wrong_in_the_settings():
     finding = only(facts(settings=("“debug” must be true or false, not 1; the default is used.",)))
-    assert finding.kind == "setting"
+    assert finding.offers == (OPEN_SETTINGS,)
 
 
 def test_the_report_tells_everything():
