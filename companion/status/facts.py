@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ..clis.processes import RunningCli
     from ..provenance.transcripts import StrangeTranscript
 
+HANGS = "A disk does not answer. Until it does, nothing is known of what is on it, nor which CLIs run."
+"""The note of facts that wait for a disk."""
+
 
 @dataclass(frozen=True, slots=True)
 class WindowStatus:

@@ -33,12 +33,11 @@ from ..review.reviews import Reviews
 from ..server.endpoint import Endpoint
 from ..server.sessions import Session
 from ..server.window import WindowServer
-from .facts import Cli, ConnectedCli, DiscoveryFile, Facts, PublishedFolder, Remote, Rival, Served
+from .facts import HANGS, Cli, ConnectedCli, DiscoveryFile, Facts, PublishedFolder, Remote, Rival, Served
 from .findings import is_inside
 
 ROOM = 1024 * 1024
 """Free bytes of a disk with less than which there is no room."""
-HANGS = "A disk does not answer. Until it does, nothing is known of what is on it, nor which CLIs run."
 LIBRARIES = ("mcp", "mcp-types", "pydantic", "pydantic-core", "starlette", "uvicorn", "anyio", "h11", "psutil")
 """The libraries whose versions may explain a problem."""
 _SSH_WITH_VALUE = set("BbcDEeFIiJLlmOopQRSWw")

@@ -22,7 +22,7 @@ from .. import __version__
 from ..clis.families import FAMILIES
 from ..editor import WindowId
 from ..review.changes import counted
-from ..status.facts import Facts, ShownWindow, TerminalVariables, WindowStatus
+from ..status.facts import HANGS, Facts, ShownWindow, TerminalVariables, WindowStatus
 from ..status.findings import Finding, Offer, findings, report, without_secrets
 from ..visible import ShownText
 from . import package
@@ -46,6 +46,7 @@ SILENT = "The companion does not answer, so no CLI can connect. Save your work a
 STOPPED = "The companion does not run, so no CLI can connect."
 MESSAGES_KEPT = 20
 """How many of the latest messages a status report lists."""
+ASKING = "Asking the companion…"
 STARTING = "The companion is starting: it is loading its libraries. This page follows."
 
 PAGES = (
@@ -172,8 +173,9 @@ class LiveReport:
         if not self._page.is_open:
             self._reports.ended(self)
             return
-        # A report that is only renewed is shown when it is complete, and not while the person selects in it.
-        if (self._is_first or is_last) and self._differs(text) and not self._is_selecting():
+        # A renewed report is shown when it is complete or can't be, and not while the person selects in it.
+        is_wanted = self._is_first or is_last or facts.note not in ("", ASKING)
+        if is_wanted and self._differs(text) and not self._is_selecting():
             self._text = text
             self._page.show(text)
             self._offer(facts)
@@ -256,7 +258,7 @@ class StatusReports:
         if thread.stop_reason:
             silent()
             return
-        show(replace(facts, note="Asking the companion…"), False)
+        show(replace(facts, note=ASKING), False)
         thread.post(ask, ("report", show))
         expect(
             lambda: bool(answers),
@@ -360,14 +362,18 @@ class QwenCompanionCopyReportCommand(sublime_plugin.WindowCommand):
     """Copy the status report without secrets."""
 
     def run(self) -> None:
-        """Copy once the report is complete."""
-        if adapter := package.adapter():
-            adapter.reports.make(self.window, self._copy)
+        """Copy once the report is complete, or a disk keeps it from that."""
+        is_copied = False
 
-    def _copy(self, facts: Facts, is_last: bool) -> None:
-        if is_last:
-            to_clipboard(ShownText(shareable(report(facts))))
-            say(self.window, "The report was copied, without secrets.")
+        def copy(facts: Facts, is_last: bool) -> None:
+            nonlocal is_copied
+            if (is_last or facts.note == HANGS) and not is_copied:
+                is_copied = True
+                to_clipboard(ShownText(shareable(report(facts))))
+                say(self.window, "The report was copied, without secrets.")
+
+        if adapter := package.adapter():
+            adapter.reports.make(self.window, copy)
 
 
 class QwenCompanionShowLogCommand(sublime_plugin.WindowCommand):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -298,6 +299,36 @@ class TestLiveReport(CompanionCase):
         self.assertEqual(self.report.change_count(), before)
         self.report.sel().clear()
         yield from self.wait_for("“diff_layout” must be")
+
+    def hanging_disk(self) -> threading.Event:
+        """Have every look at the disk wait until the event is set."""
+        survey, answers = loaded("status.survey"), threading.Event()
+        self.addCleanup(answers.set)
+        look = survey._look
+        hung = patch.object(survey, "_look", lambda *about: answers.wait() and look(*about))
+        hung.start()
+        self.addCleanup(hung.stop)
+        self.set_limit("status.survey", "DISK", 0.1)
+        return answers
+
+    def test_a_report_that_can_not_be_renewed_says_so_until_it_is(self) -> Steps:
+        yield from self.open()
+        answers = self.hanging_disk()
+        yield from self.wait_for("A disk does not answer.")
+        self.assertNotIn("Running CLIs", text_of(self.report))
+        answers.set()
+        yield {"condition": lambda: "Running CLIs" in text_of(self.report), "timeout": 60_000}
+        self.assertNotIn("A disk does not answer.", text_of(self.report))
+
+    def test_a_report_is_copied_once_while_a_disk_does_not_answer(self) -> Steps:
+        answers = self.hanging_disk()
+        sublime.set_clipboard("")
+        self.window.run_command("qwen_companion_copy_report")
+        yield lambda: "A disk does not answer." in sublime.get_clipboard()
+        sublime.set_clipboard("")
+        answers.set()
+        yield 500
+        self.assertEqual(sublime.get_clipboard(), "")
 
     def test_a_remedy_is_a_link_and_a_key(self) -> Steps:
         self.set_setting("diff_layout", "both")
