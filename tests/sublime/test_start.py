@@ -127,3 +127,15 @@ class TestStarting(CompanionCase):
         self.assertIn("mine", view.substr(sublime.Region(0, view.size())))
         self.assertFalse(self.screen.said("doesn't answer"))
         self.go_on.set()
+
+    def test_what_an_action_sends_meanwhile_is_in_the_prompt(self) -> Steps:
+        self.set_setting("chat_enabled", True)
+        self.set_setting("daemon.url", "http://127.0.0.1:9")
+        self.hold_companion()
+        self.window.run_command("qwen_companion_chat_send", {"text": "mine"})
+        yield lambda: self.adapter.chats.of(self.window)
+        chat = self.adapter.chats.of(self.window)
+        yield 100
+        self.assertEqual((chat.text.prompt, chat.waiting), ("mine", []))
+        self.assertTrue(self.screen.said("QwenCompanion is starting"))
+        self.go_on.set()

@@ -295,8 +295,11 @@ def send_prompt(
         # The package was loaded anew while a panel was open or a timer ran: nobody here sends anything any more.
         open_kept(chat.window, "Prompt", draft.as_text)
         return
-    if text is None and chat.render is None:
-        # What is sent would be lost, so it stays in the prompt.
+    is_up = not adapter.is_starting and adapter.thread.stop_reason is None
+    if chat.render is None and not (is_up and text is not None):
+        # What is sent would be lost with a reload, so it is in the prompt.
+        if text is not None:
+            chat.take_back(draft)
         say(chat.window, STARTING_CHAT if adapter.is_starting else NO_ANSWER)
         return
     adapter.chats.context.look(chat.window)
