@@ -259,6 +259,29 @@ class TestReload(ChatCase):
         self.assertEqual(self.chat.attached, ["x:1", "/p.png"])
         self.assertFalse(self.view.is_read_only())
 
+    def test_an_instance_that_has_ended_takes_up_no_chat(self) -> Steps:
+        """It may still be about to open one."""
+        self.view.close()
+        yield lambda: self.adapter.chats.of(self.window) is None
+        opened: list[object] = []
+        loaded("sublime_text.chat.opening").have_chat(self.window, lambda _, chat: opened.append(chat))
+        with patch.object(loaded("sublime_text.package"), "_adapter", None):
+            yield from self.reload()
+            view = self.window.new_file()
+            views().take(view, "chat", folder=str(self.folder))
+            yield 100
+        self.assertEqual((opened, self.adapter.chats.of(self.window)), ([], None))
+
+    def test_a_panel_of_an_instance_that_has_ended_opens_no_chat(self) -> Steps:
+        self.window.run_command("qwen_companion_chat_with")
+        yield lambda: self.screen.panels
+        before = self.window.views()
+        with patch.object(loaded("sublime_text.package"), "_adapter", None):
+            yield from self.reload()
+            self.screen.pick("Qwen Code, by its daemon")
+            yield 100
+        self.assertEqual(self.window.views(), before)
+
     def test_a_hidden_one_does_when_it_is_looked_at(self) -> Steps:
         self.window.focus_view(self.code)
         yield from self.reload()

@@ -11,6 +11,7 @@ import sublime
 from ...chats.prompt import Draft
 from ...editor import WindowId
 from ...status.facts import ShownChat
+from .. import package
 from ..bridge import asked, expect, posted
 from ..messenger import notify
 from ..own_views import VIEWS
@@ -334,10 +335,12 @@ class ChatViews:
     def _may_adopt(self, view: sublime.View, window: sublime.Window) -> bool:
         """Whether a view from before may be a chat again: no clone may, nor one in a window without its folder.
 
-        An agent must be allowed in that folder: it is started without a question.
+        An agent must be allowed in that folder: it is started without a question. An instance of the package that has
+        ended takes up none.
         """
         agent, folder = agent_of(view), folder_of(view)
-        if not view.is_primary() or not is_folder_of(window, folder):
+        is_over = package.adapter() is not self._adapter
+        if is_over or not view.is_primary() or not is_folder_of(window, folder):
             return False
         return self._adapter.consent.allows(agent, folder) if agent else self._adapter.settings.value("chat_enabled")
 

@@ -193,7 +193,12 @@ def _open(adapter: Adapter, window: sublime.Window, agent: str, then: Callable[[
 
 
 def _is_allowed(adapter: Adapter, name: str, folder: str) -> bool:
-    """Whether the person allows an agent in a folder; they may be asked. It is the one that was picked last then."""
+    """Whether the person allows an agent in a folder; they may be asked. It is the one that was picked last then.
+
+    An instance of the package that was unloaded while it asked for the agent or the folder opens no chat.
+    """
+    if package.adapter() is not adapter:
+        return False
     agent = adapter.consent.find(name) if name else None
     if name and (agent is None or not adapter.consent.ask(agent, folder)):
         return False
