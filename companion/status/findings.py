@@ -17,8 +17,9 @@ from ..clis.elsewhere import ABLE
 from ..clis.families import FAMILIES, CliFamily
 from ..clis.shell import on_the_path
 from ..editor import WindowId
-from ..exclusion import is_encodable, printable, shortened
+from ..exclusion import is_encodable, shortened
 from ..log import SECRET
+from ..visible import visible_name
 from .facts import Cli, Facts, PublishedFolder, Served, ShownWindow
 
 CLOCK = 1.5
@@ -71,8 +72,8 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """All that is said of it, in one line."""
-        return f"{self.wrong} {self.remedy}".rstrip()
+        """All that is said of it, in one line, whatever the names in it are."""
+        return visible_name(f"{self.wrong} {self.remedy}".rstrip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ def _of_transcripts(facts: Facts) -> Iterator[Finding]:
         running = {dotted(cli.version) for cli in facts.clis or () if cli.family.name == one.cli and cli.version}
         version = one.version or " or ".join(sorted(running)) or "of an unknown version"
         wrong = f"The transcript of {one.cli} {version} isn't understood, so nothing is said of it:"
-        yield Finding(f"{wrong} {printable(one.path)}.", "An update of QwenCompanion may know its form.")
+        yield Finding(f"{wrong} {one.path}.", "An update of QwenCompanion may know its form.")
 
 
 def _of_window(window: ShownWindow, facts: Facts) -> Iterator[Finding]:
@@ -205,11 +206,11 @@ def _of_files(served: Served) -> Iterator[Finding]:
             yield Finding(f"{wrong} {file.failed}.", "The companion tries again every few seconds.")
     for folder in served.folders:
         if not folder.is_there:
-            wrong = f"{printable(folder.path)} is not on the disk, so no CLI can run in it."
+            wrong = f"{folder.path} is not on the disk, so no CLI can run in it."
             yield Finding(wrong, "Remove it: Project → Remove Folder.")
         if unable := [family.name for family in FAMILIES if not family.can_name(folder.path)]:
             why = f"contains “{os.pathsep}”" if is_encodable(folder.path) else "is not UTF-8"
-            wrong = f"{' and '.join(unable)} can't be told of {printable(folder.path)}, because its name {why}."
+            wrong = f"{' and '.join(unable)} can't be told of {folder.path}, because its name {why}."
             yield Finding(wrong, "Rename it.")
 
 
@@ -412,7 +413,7 @@ def report(facts: Facts) -> str:
         lines += ["", "Libraries", *_table(facts.libraries)]
     if facts.messages:
         lines += ["", "Messages", *_table([(clock(at), text) for at, text in facts.messages])]
-    return "\n".join(lines) + "\n"
+    return "".join(f"{visible_name(line)}\n" for line in lines)
 
 
 def _window(window: ShownWindow, served: Served | None) -> list[str]:

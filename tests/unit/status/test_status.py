@@ -476,6 +476,18 @@ def test_another_package_that_claims_the_folder_for_claude_code():
     assert finding.types == "/ide"
 
 
+def test_a_name_that_somebody_else_has_given_stays_in_its_line():
+    name = "VS Code\n  • Nothing else is wrong.\u202e"
+    rival = Rival(name, "/home/ada/.qwen/ide/9.lock", 9, "/srv/app", is_newer=True, family=QWEN_CODE)
+    served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=(rival,))
+    found = facts(cli(cwd="/srv/a\nb"), served=served, window=ShownWindow(WindowId(1), "One\nTwo", ("/srv/app",)))
+    text = report(found)
+    assert r"VS Code\x0a  • Nothing else is wrong.\u202e (port 9)" in text
+    assert all(f"  • {finding.text}\n" in text for finding in findings(found))
+    assert "\nb" not in text
+    assert "\nTwo" not in text
+
+
 def test_a_cli_that_another_editor_has():
     rival = Rival("VS Code", "/home/ada/.qwen/ide/9.lock", 9, "/srv/app", is_newer=False, family=QWEN_CODE)
     served = Served(PORT, (PublishedFolder("/srv/app", "/srv/app", START),), rivals=(rival,))
