@@ -40,14 +40,19 @@ def prepare_folder(folder: DiscoveryFolder) -> Path:
         path = path / part
         with contextlib.suppress(FileExistsError):
             files.make_private_folder(str(path))
-        found = path.lstat()
-        if stat.S_ISLNK(found.st_mode):
-            raise FolderRefusedError(f"{path} is a symbolic link")
-        if not stat.S_ISDIR(found.st_mode):
-            raise FolderRefusedError(f"{path} is not a folder")
-        if not files.is_mine(found):
-            raise FolderRefusedError(f"{path} belongs to another user")
+        if why := unsafe(path):
+            raise FolderRefusedError(f"{path} {why}")
     return path
+
+
+def unsafe(folder: Path) -> str:
+    """Why it isn't safe to write to a folder: words to put after its path; empty if it is. Raises OSError."""
+    found = folder.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        return "is a symbolic link"
+    if not stat.S_ISDIR(found.st_mode):
+        return "is not a folder"
+    return "" if files.is_mine(found) else "belongs to another user"
 
 
 def write_file(path: Path, text: str) -> None:
@@ -190,7 +195,7 @@ def clear_leftovers(families: Iterable[CliFamily], lives: Lives) -> list[Path]:
     """
     removed: list[Path] = []
     for name in (name for family in families for name in family.files):
-        for path in _files(name.folder.path, name.pattern):
+        for path in files_in(name.folder.path, name.pattern):
             body = read_own(path)
             if body is None or body.get("ideInfo") != IDE_INFO or not is_pid(body.get("ppid")):
                 continue
@@ -214,7 +219,7 @@ def _stamp(path: Path) -> Stamp:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _files(folder: Path, pattern: str) -> list[Path]:
+def files_in(folder: Path, pattern: str) -> list[Path]:
     """The regular files of a folder whose names match; no links, and no pipes, which would block."""
     try:
         return [path for path in folder.iterdir() if re.fullmatch(pattern, path.name) and _is_file(path)]

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.metadata
 import json
 import os
-import re
 import shutil
-import stat
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,15 +17,16 @@ from pathlib import Path, PurePath
 from typing import cast
 
 from ..background import DISK
-from ..clis.discovery import DiscoveryFiles, is_pid
+from ..clis.discovery import DiscoveryFiles, files_in, is_pid, unsafe
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
 from ..clis.shell import Command, has_cli
 from ..clis.starting import approval_mode, package_version, settings_folder, settings_of
 from ..editor import WindowId
+from ..exclusion import shortened
 from ..json_text import read_own, setting
+from ..libraries.guard import installed
 from ..platforms import programs
-from ..platforms.files import is_mine
 from ..review.reviews import Reviews
 from ..server.endpoint import Endpoint
 from ..server.sessions import Session
@@ -66,22 +64,17 @@ async def complete(
     """
     environment: Mapping[str, str] = await login() if commands else {}
     endpoints = {number: server.endpoint for number, server in servers.items() if number in facts.served}
-    ports = {number: facts.served[number].port for number in endpoints}  # a window may close meanwhile
-    reviews_changes = any(server.settings.review != "off" for server in servers.values())
     looking = asyncio.gather(
-        asyncio.to_thread(_look, facts, endpoints, ports, commands, environment),
+        asyncio.to_thread(_look, facts, endpoints, commands, environment),
         asyncio.gather(*(_answers(servers[number]) for number in endpoints)),
     )
     await asyncio.wait([looking], timeout=DISK)
     if not looking.done():
         tell(replace(facts, at=time.time(), note=HANGS))
     looked, answers = await looking
-    sessions = dict(zip(endpoints, answers, strict=True))
-    served = {
-        number: replace(one, sessions=sessions.get(number, one.sessions)) for number, one in looked.served.items()
-    }
-    lacks_git = looked.lacks_git and reviews_changes
-    tell(replace(looked, at=time.time(), served=served, lacks_git=lacks_git))
+    sessions = zip(endpoints, answers, strict=True)
+    served = {number: replace(looked.served[number], sessions=found) for number, found in sessions}
+    tell(replace(looked, at=time.time(), served={**looked.served, **served}))
 
 
 def _served(server: WindowServer, reviews: Reviews) -> Served:
@@ -112,17 +105,17 @@ def _session(session: Session, round_trip: float | None) -> ConnectedCli:
 def _look(
     facts: Facts,
     endpoints: Mapping[WindowId, Endpoint],
-    ports: Mapping[WindowId, int],
     commands: Sequence[Command],
     environment: Mapping[str, str],
 ) -> Facts:
     """Add what the disk and the other processes tell."""
+    ports = [served.port for served in facts.served.values()]
     served = {
         number: replace(
             facts.served[number],
             folders=published_folders(endpoint),
             files=discovery_files(endpoint),
-            rivals=rivals(endpoint.folders, ports[number], list(ports.values())),
+            rivals=rivals(endpoint.folders, facts.served[number].port, ports),
         )
         for number, endpoint in endpoints.items()
     }
@@ -132,7 +125,7 @@ def _look(
         clis=clis(),
         full=full_disks([folder for endpoint in endpoints.values() for folder in endpoint.folders]),
         has_cli=has_cli(commands, environment),
-        lacks_git=not has_git(),
+        lacks_git=not has_git() and any(one.review != "off" for one in facts.served.values()),
         libraries=library_versions(),
         remote=remote_programs(),
     )
@@ -140,7 +133,8 @@ def _look(
 
 def library_versions() -> tuple[tuple[str, str], ...]:
     """The versions of our libraries; "missing" for one that isn't there."""
-    return tuple((name, _version(name)) for name in LIBRARIES)
+    found = installed(LIBRARIES)
+    return tuple((name, found[name][0].version if name in found else "missing") for name in LIBRARIES)
 
 
 def published_folders(endpoint: Endpoint) -> tuple[PublishedFolder, ...]:
@@ -167,14 +161,14 @@ def rivals(folders: Sequence[str], port: int, ours: Sequence[int]) -> tuple[Riva
 
 def _rivals(family: CliFamily, folder: Path, folders: Sequence[str], port: int, ours: Sequence[int]) -> Iterator[Rival]:
     own = _modified(folder / f"{port}.lock")
-    for path in _lock_files(folder):
+    for path in sorted(files_in(folder, r"[0-9]+\.lock")):
         body, modified = read_own(path) or {}, _modified(path)
         pid = body.get("ppid", body.get("pid"))
         if int(path.stem) in ours or modified is None or not is_pid(pid) or not wrote(pid, modified):
             continue
         info = body.get("ideInfo")
         named: object = cast("dict[str, object]", info).get("displayName") if isinstance(info, dict) else None
-        editor = str(named or body.get("ideName") or "Another editor")
+        editor = shortened(str(named or body.get("ideName") or "Another editor"))
         is_newer = own is None or modified > own
         workspace = body.get("workspacePath") or json.dumps(body.get("workspaceFolders", ""))
         for one in _shared(str(workspace), folders):
@@ -251,18 +245,13 @@ def refusal(folder: DiscoveryFolder) -> str:
     for part in folder.parts:
         path = path / part
         try:
-            found = path.lstat()
+            why = unsafe(path)
         except FileNotFoundError:
             return ""
         except OSError as error:
             return f"it can't be read ({error.strerror})"
-        it = "it" if path == folder.path else str(path)
-        if stat.S_ISLNK(found.st_mode):
-            return f"{it} is a symbolic link"
-        if not stat.S_ISDIR(found.st_mode):
-            return f"{it} is not a folder"
-        if not is_mine(found):
-            return f"{it} belongs to another user"
+        if why:
+            return f"{'it' if path == folder.path else path} {why}"
     return "" if os.access(path, os.W_OK | os.X_OK) else "it can't be written to"
 
 
@@ -294,25 +283,11 @@ def _shared(workspace: str, folders: Sequence[str]) -> list[str]:
     return [ours for ours in folders if any(is_inside(os.path.realpath(ours), one) for one in theirs)]
 
 
-def _lock_files(folder: Path) -> list[Path]:
-    try:
-        return sorted(path for path in folder.iterdir() if re.fullmatch(r"\d+\.lock", path.name))
-    except OSError:
-        return []
-
-
 def _modified(path: Path) -> float | None:
     try:
         return path.lstat().st_mtime
     except OSError:
         return None
-
-
-def _version(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return "missing"
 
 
 def leads_to(command: Sequence[str]) -> str | None:
