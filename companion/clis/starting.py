@@ -114,7 +114,7 @@ def package_version(program: str | Path, npm_package: str) -> tuple[int, ...] | 
     for folder in list(Path(os.path.realpath(program)).parents)[:4]:
         body = read_settings(folder / "package.json")
         if body.get("name") == npm_package:
-            numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", str(body.get("version")))
+            numbers = re.match(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})", str(body.get("version")))
             return tuple(map(int, numbers.groups())) if numbers else None
     return None
 
@@ -141,5 +141,5 @@ def _chats(family: CliFamily, folder: str, environment: Mapping[str, str]) -> It
 def _has_files(folder: Path) -> bool:
     try:
         return any(path.suffix in {".json", ".jsonl"} for path in folder.iterdir())
-    except OSError:
+    except (OSError, ValueError):  # it has a name that no folder has
         return False

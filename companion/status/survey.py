@@ -273,13 +273,11 @@ def _file(files: DiscoveryFiles, name: DiscoveryName) -> DiscoveryFile:
 
 def _shared(workspace: str, folders: Sequence[str]) -> list[str]:
     """Which of our folders another editor's `workspacePath` contains, too."""
-    theirs: list[str] = []
-    if workspace.startswith("["):
-        try:
-            theirs = [str(one) for one in json.loads(workspace)]
-        except (ValueError, RecursionError):
-            return []
-    theirs = [os.path.realpath(one) for one in theirs or workspace.split(os.pathsep) if one]
+    try:
+        named = map(str, json.loads(workspace)) if workspace.startswith("[") else workspace.split(os.pathsep)
+        theirs = [os.path.realpath(one) for one in named if one]
+    except (ValueError, RecursionError):  # it is no list, or has a name that no folder has
+        return []
     return [ours for ours in folders if any(is_inside(os.path.realpath(ours), one) for one in theirs)]
 
 

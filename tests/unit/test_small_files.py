@@ -138,8 +138,8 @@ def test_a_hostile_file_does_not_end_the_clearing_of_leftovers(tmp_path: Path, l
 def test_a_hostile_lock_file_does_not_end_the_status_report(lock_folder: Path, project: Path, hostile: str):
     lock_folder.mkdir(parents=True)
     (lock_folder / "1.lock").write_text(hostile)
-    workspace = json.dumps({"ppid": os.getpid(), "workspacePath": "[" * 30_000})
-    (lock_folder / "2.lock").write_text(workspace)
+    for port, workspace in enumerate(("[" * 30_000, f"{project}\0", f"{project}/\ud800", ["\0"]), 4):
+        (lock_folder / f"{port}.lock").write_text(json.dumps({"ppid": os.getpid(), "workspacePath": workspace}))
     theirs = json.dumps({"ppid": os.getpid(), "workspacePath": str(project), "ideName": "Other"})
     (lock_folder / "3.lock").write_text(theirs)
     [rival] = survey.rivals([str(project)], 9, [9])

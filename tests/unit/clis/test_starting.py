@@ -109,6 +109,16 @@ def test_gemini_cli_keeps_its_conversations_by_a_hash_or_by_a_name(
     assert look(GEMINI_CLI, ["gemini"], folder, environment).can_resume
 
 
+def test_a_cli_is_started_whatever_its_files_say(tmp_path: Path, environment: dict[str, str]) -> None:
+    install(tmp_path, f"{'9' * 5000}.1.1")
+    folder = os.path.realpath(tmp_path)
+    for name in ("a\0b", "\ud800", ".."):
+        written(tmp_path / "home" / ".gemini" / "projects.json", {"projects": {folder: name}})
+        assert not look(GEMINI_CLI, ["gemini"], folder, environment).can_resume
+    talked(environment, tmp_path)
+    assert look(QWEN_CODE, ["qwen"], folder, environment).can_resume
+
+
 @pytest.mark.parametrize(
     ("version", "takes"), [("0.1.3", False), ("0.21.1", False), ("0.21.2", True), ("0.24.4", True)]
 )
