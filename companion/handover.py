@@ -97,6 +97,8 @@ class Inheritance:
     """The discovery files that stay."""
     reviews: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]], repr=False)
     """The reviews that are open, accepted and not written yet, or answered (`review.to_plain`), in their order."""
+    port: int = 0
+    """Where the listener was bound; 0 until an endpoint has it."""
 
     def close(self) -> None:
         """Close all sockets, and remove the Unix socket from the disk, which may hang. May be called twice."""

@@ -70,7 +70,7 @@ class Endpoint:
     which would be lost if one of them took it over between another one's look at it and its removal."""
 
     def __post_init__(self) -> None:
-        self.port = self.state.listener.getsockname()[1]
+        self.port = self.state.port = self.state.port or self.state.listener.getsockname()[1]
         self.publications = [
             # 32 random bytes.
             DiscoveryFiles(family, self.port, self.state.tokens.get(family.name) or secrets.token_urlsafe(32))
@@ -84,10 +84,12 @@ class Endpoint:
     def open(cls, window: ServedWindow, inherited: Inheritance | None = None) -> Endpoint:
         """Listen for a window: on the inherited socket if there is one, else on its old port if that is free.
 
-        Raises OSError if the system has no port to give.
+        Raises OSError if the system has no port to give, or not the inherited one.
         """
         if inherited:
-            return cls(window.id, inherited, window.folders)
+            endpoint = cls(window.id, inherited, window.folders)
+            endpoint.listen_again()
+            return endpoint
         try:
             listener = listen(window.port)
         except OSError:

@@ -100,6 +100,22 @@ def test_the_port_and_the_token_stay_and_the_files_are_written_again(start: Call
     assert second.lock() == before
 
 
+def test_a_listener_that_somebody_else_has_closed_in_between_is_replaced_at_its_port(
+    start: Callable[[], Running],
+) -> None:
+    first = start()
+    cli, _ = first.listening()
+    before = first.lock()
+    assert first.thread.stop(LIMIT, hand_over=True)
+    until(sys.modules[HOLDER].left.is_set)
+    [window] = sys.modules[HOLDER]._windows.values()
+    socket.close(window["listener"].fileno())
+    second = start()
+    second.do(lambda _: None)
+    assert second.lock() == before
+    assert cli.ask("tools/list").status_code == 200
+
+
 def test_a_request_in_between_waits_for_the_next_instance(start: Callable[[], Running]) -> None:
     first = start()
     cli, _ = first.listening()
