@@ -96,6 +96,11 @@ def as_list(value: object) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
+def as_request_id(value: object) -> int | str | None:
+    """A value if it is the id of a JSON-RPC request; None for anything else, such as `true`, which Python has for 1."""
+    return value if isinstance(value, str) or type(value) is int else None
+
+
 def as_text(value: object) -> str:
     """A value as a text; empty where it is anything else."""
     return value if isinstance(value, str) else ""

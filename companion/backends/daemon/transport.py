@@ -205,7 +205,7 @@ def _by_code(body: Mapping[str, Any]) -> ChatError | None:
             return UntrustedWorkspaceError()
         case "prompt_queue_full":
             limit = body.get("limit")
-            return QueueFullError(limit if isinstance(limit, int) else None)
+            return QueueFullError(limit if type(limit) is int else None)
         case "session_not_found":
             return SessionGoneError(_NO_SESSION)
         case _:

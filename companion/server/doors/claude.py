@@ -428,11 +428,11 @@ class Client:
         if self._session:
             self._session.last_message = time.time()
         given = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
-        method, identifier, params = given.get("method"), given.get("id"), given.get("params")
+        method, identifier, params = given.get("method"), json_text.as_request_id(given.get("id")), given.get("params")
         params = cast("dict[str, Any]", params) if isinstance(params, dict) else {}
-        if given.get("jsonrpc") != "2.0" or isinstance(identifier, bool):
+        if given.get("jsonrpc") != "2.0":
             self._fail(None, -32600, "Invalid request")
-        elif isinstance(method, str) and isinstance(identifier, int | str):
+        elif isinstance(method, str) and identifier is not None:
             self._request(identifier, method, params)
         elif isinstance(method, str) and "id" not in given:
             self._notified(method, params)
@@ -519,8 +519,8 @@ class Client:
         if method == "notifications/initialized" and not self.family.shows_diffs:
             self._listen()
         elif method == "notifications/cancelled":
-            number = params.get("requestId")
-            if not isinstance(number, int | str):
+            number = json_text.as_request_id(params.get("requestId"))
+            if number is None:
                 return
             if proposal := self.proposals.get(number):
                 proposal.withdraw()

@@ -423,17 +423,16 @@ def _call_in(body: bytes, names: Collection[str]) -> _Call | None:
         message = pydantic_core.from_json(body)
     except ValueError:
         return None
+    if (identifier := json_text.as_request_id(json_text.as_object(message).get("id"))) is None:
+        return None
     match message:
-        case {"jsonrpc": "2.0", "id": int() | str() as identifier, "method": "tools/list"} if not isinstance(
-            identifier, bool
-        ) and not message.get("params"):
+        case {"jsonrpc": "2.0", "method": "tools/list"} if not message.get("params"):
             return _Call(identifier, "", {})
         case {
             "jsonrpc": "2.0",
-            "id": int() | str() as identifier,
             "method": "tools/call",
             "params": {"name": str() as name, "arguments": dict()},
-        } if not isinstance(identifier, bool) and name in names:
+        } if name in names:
             return _Call(identifier, name, message["params"]["arguments"])
         case _:
             return None
@@ -448,8 +447,8 @@ def _cancelled_in(body: bytes) -> int | str | None:
     except ValueError:
         return None
     match message:
-        case {"method": "notifications/cancelled", "params": {"requestId": int() | str() as identifier}}:
-            return identifier
+        case {"method": "notifications/cancelled", "params": {"requestId": identifier}}:
+            return json_text.as_request_id(identifier)
         case _:
             return None
 

@@ -256,6 +256,17 @@ def test_a_diff_that_is_cancelled_in_the_same_packet_never_opens(running: Runnin
     assert running.do(lambda companion: list(companion.reviews)) == []
 
 
+def test_a_cancel_whose_id_is_no_number_cancels_nothing(running: Running, connect: Connect, path: str):
+    client = connect(running)
+    arguments = {"new_file_path": path, "new_file_contents": "new\n", "tab_name": "a tab"}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "openDiff", "arguments": arguments}}
+    client.socket.sendall(client.raw(call))
+    running.diff(path)
+    client.notify("notifications/cancelled", requestId=True)
+    client.ask("ping")
+    assert (client.waiting, len(running.editor.open_diffs)) == ([], 1)
+
+
 def is_answering(running: Running) -> bool:
     return running.do(lambda it: any(one._answering for one in it._windows[FIRST].websockets._clients))
 
