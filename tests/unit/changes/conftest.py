@@ -6,9 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from companion.changes import rounds
+from companion.changes import roots, rounds
 
+from ..wire import LIMIT
 from .work import LINES, Work
+
+
+@pytest.fixture(autouse=True)
+def _decisions_wait_for_all_saves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is: what comes after a decision that could not wait would be decided otherwise."""
+    monkeypatch.setattr(roots, "NOTED", LIMIT)
 
 
 @pytest.fixture

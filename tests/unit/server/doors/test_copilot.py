@@ -544,16 +544,12 @@ def test_a_file_that_a_crashed_editor_has_left_is_removed_and_anothers_stays(run
     assert {path: json.loads(path.read_text()) for path in others} == others
 
 
-def test_another_folder_changes_the_lock_file_in_its_place(running: Running, tmp_path: Path, project: Path):
+def test_another_folder_changes_the_lock_file_in_its_place(ticking: Running, tmp_path: Path, project: Path):
     """The CLI takes a file that is replaced for an editor that has ended, and gives up its open diffs."""
-    path = lock_of(running)["path"]
+    path = lock_of(ticking)["path"]
     before = path.stat().st_ino
 
-    def add(companion: Companion) -> None:
-        companion._windows[FIRST].endpoint.folders = (str(tmp_path), str(project))
-        companion._windows[FIRST].publish()
-
-    running.do(add)
+    ticking.editor.windows[FIRST] = (str(tmp_path), str(project))
     until(lambda: json.loads(path.read_text())["workspaceFolders"] == [str(tmp_path), str(project)])
     assert path.stat().st_ino == before
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
