@@ -17,7 +17,7 @@ from .chatting import CHAT, WINDOW
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pipe belongs to the loop that has read from it")
 SCRIPT = """
-signed = []
+signed, refused = [], []
 def initialize(params):
     return {"protocolVersion": 1, "agentInfo": {"name": "A"}, "authMethods": [{"id": "g", "name": "G"}],
         "agentCapabilities": {"loadSession": True}}
@@ -29,6 +29,8 @@ def session_load(params):
 def session_prompt(params):
     text = params["prompt"][-1]["text"]
     if not signed:
+        refused.append(1)
+        open(sys.argv[1] + f".{len(refused)}", "w").close()
         raise Failure(-32000, "Authentication required")
     say("Begin " + text + ". ")
     return {"stopReason": "end_turn"}
@@ -36,11 +38,13 @@ def session_prompt(params):
 
 
 async def two_wait(there: handover.Reloads) -> None:
-    """The first of two prompts waits for a sign-in."""
+    """The first of two prompts waits for a sign-in, again: it is tried once more when the second one is sent."""
     there.room.say("first")
     await until(lambda: there.room.render.status.connection.wants_sign_in)
     there.room.say("second")
     await until(lambda: there.room.render.status.queue)
+    await there.wrote(".2")
+    await until(lambda: there.room.chats[CHAT].connection.held and there.room.render.status.connection.wants_sign_in)
 
 
 @pytest.mark.parametrize("how", ["signs in", "cancels"])
@@ -69,7 +73,7 @@ async def test_a_prompt_that_waits_for_a_sign_in_waits_on_after_a_reload(
 
 async def test_a_prompt_tries_again_what_waits_for_a_sign_in(project: Path, tmp_path: Path) -> None:
     """The person may have signed in elsewhere. What waits says for what, and what ends it."""
-    script = SCRIPT.replace("signed = []", "signed, asked = [], []").replace(
+    script = SCRIPT.replace("signed, refused = [], []", "signed, refused, asked = [], [], []").replace(
         "    if not signed:", "    asked.append(1)\n    if len(asked) < 3:"
     )
     async with handover.reloads(project, tmp_path, script) as there:
