@@ -181,7 +181,7 @@ class AcpAgent(Agent):
         await self._prompts.closed()
         self._events.fail(error)
         # What it has left behind ends with it.
-        await self._services.kill_all()
+        await self._services.terminals.kill_all()
         await agent.stop(0)
 
     # What it sends
@@ -383,7 +383,7 @@ class AcpAgent(Agent):
             return
         self._prompts.cancel()
         self._services.questions.cancel()
-        await self._services.kill_all()
+        await self._services.terminals.kill_all()
 
     async def _turn_over(self) -> None:
         await self._services.turn_over()
@@ -394,7 +394,7 @@ class AcpAgent(Agent):
 
     async def stop_terminal(self, terminal: str) -> bool:
         """End what runs in a terminal. Returns False if nothing does; the agent is told how it has ended."""
-        return await self._services.stop_terminal(terminal)
+        return await self._services.terminals.stop(terminal)
 
     async def is_file(self, path: str) -> bool:
         try:
@@ -515,7 +515,6 @@ class AcpAgent(Agent):
                 break
         self._prompts.stop()  # the peer counts its calls now
         peer = await running.peer.hand_over(LEAVE_LIMIT)
-        self._services.outputs.show()
         prompts = await self._prompts.hand_over()
         services = await self._services.hand_over()
         left = await agent.hand_over() if services and not self._events.is_history else None

@@ -32,7 +32,7 @@ from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RequestError
 from .files import Edited, Files
 from .peer import RunningAgent
 from .prompts import Events, Prompts
-from .terminals import Outputs, Terminals
+from .terminals import Terminals
 
 logger = logging.getLogger(__name__)
 
@@ -359,13 +359,12 @@ class Services:
         self.decoder = UpdateDecoder(self)
         self._settling: set[asyncio.Task[None]] = set()
         self.questions = Questions(events)
-        self.outputs = Outputs(self.output, events.publish)
         self.files = Files(agent, self._replaced)
-        self._terminals = Terminals(agent, self.outputs.printed)
+        self.terminals = Terminals(agent, events, self.decoder.terminals)
 
     def output(self, terminal: str) -> Printed | None:
         """What a terminal has printed; None if there is no such terminal."""
-        return self._terminals.printed(terminal) or self.decoder.terminals.printed(terminal)
+        return self.terminals.printed(terminal)
 
     @property
     def turn(self) -> object:
@@ -378,7 +377,7 @@ class Services:
             task = asyncio.create_task(self._settle(tool_calls.paths(call)))
             self._settling.add(task)
             task.add_done_callback(self._settling.discard)
-        self.outputs.noted(update)
+        self.terminals.noted(update)
 
     async def _settle(self, paths: Collection[str]) -> None:
         """A tool call is over, or asks again: its files have what the person has made of it."""
@@ -417,7 +416,7 @@ class Services:
                 self._prompts.acted()
                 return made
             case "terminal/output" | "terminal/wait_for_exit" | "terminal/kill" | "terminal/release":
-                return await self._terminals.answer(method, params)
+                return await self.terminals.answer(method, params)
             case extensions.DRAIN:
                 return extensions.drained(self._prompts.drain())
             case _:
@@ -426,11 +425,11 @@ class Services:
 
     async def _created(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         turn = self._prompts.running
-        made = await self._terminals.create(params)
+        made = await self.terminals.create(params)
         # While the command was being started. What an agent does between two turns belongs to none.
         is_over = turn is not None and self._prompts.running != turn
         if is_over or self._prompts.is_cancelled:
-            await self._terminals.answer("terminal/release", made)
+            await self.terminals.answer("terminal/release", made)
             raise RequestError(INTERNAL_ERROR, "the turn that asked for it is over")
         return made
 
@@ -493,48 +492,32 @@ class Services:
     def _replaced(self, edited: Edited) -> None:
         self._prompts.note(TOLD.format(path=edited.path))
 
-    async def stop_terminal(self, terminal: str) -> bool:
-        """End what runs in a terminal. Returns False if nothing does; the agent is told how it has ended."""
-        found = self._terminals.find(terminal)
-        if found is None or not found.is_running:
-            return False
-        await found.kill()
-        return True
-
-    async def kill_all(self) -> None:
-        """End what runs in the terminals."""
-        await self._terminals.kill_all()
-
     async def turn_over(self) -> None:
         """A turn is over: its questions are cancelled, and what was not written as the person wants it is kept."""
         self.questions.cancel()
-        self.outputs.show()
+        self.terminals.show()
         if self._settling:
             await asyncio.gather(*self._settling)
         self._keep(await self.files.settle_all())
 
     async def close(self) -> None:
         """End what runs in the terminals, and forget them."""
-        self.outputs.close()
         self.questions.cancel()
-        await self._terminals.close()
+        await self.terminals.close()
 
     async def hand_over(self) -> dict[str, Any] | None:
         """Let go of the terminals. Returns what `take_over` needs; None if one of them can't be left."""
-        self.outputs.show()
-        if not (terminals := await self._terminals.hand_over()):
+        if not (terminals := await self.terminals.hand_over()):
             return None
         return {
             "terminals": terminals,
             "files": self.files.hand_over(),
-            "shown_in": self.outputs.shown_in,
             "calls": self.decoder.calls.hand_over(),
         }
 
     async def take_over(self, left: Mapping[str, Any]) -> None:
         """Go on with what `hand_over` has left."""
         await self.files.take_over(left["files"])
-        self.outputs.shown_in.update(left["shown_in"])
         if calls := left.get("calls"):
             self.decoder.calls.take_over(calls)
-        await self._terminals.take_over(left["terminals"])
+        await self.terminals.take_over(left["terminals"])

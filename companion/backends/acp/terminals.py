@@ -15,14 +15,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from ...conversation import events
 from ...platforms import programs
 from ..wire import objects, texts
 from . import decoder
-from .decoder import Printed
+from .decoder import AgentTerminals, Printed
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
 from .peer import RunningAgent
 from .process import Child, Printing, end_group, resume_child, start_child
+from .prompts import Events
 from .tool_calls import is_over
 
 NEWS_DELAY = 0.1
@@ -30,67 +30,6 @@ NEWS_DELAY = 0.1
 
 _IS_OVER = "isOver"
 """What we add to a tool call that has ended."""
-
-
-class Outputs:
-    """Shows the terminals of one chat. `output` reads one, `publish` tells the chat."""
-
-    def __init__(self, output: decoder.Output, publish: Callable[[events.Event], object]) -> None:
-        self._output = output
-        self._publish = publish
-        self.shown_in: dict[str, dict[str, Any]] = {}
-        """By terminal: the id and the content of the tool call that shows it."""
-        self._fresh: set[str] = set()
-        self._timer: asyncio.TimerHandle | None = None
-
-    def noted(self, update: Mapping[str, Any]) -> None:
-        """An update may be of a tool call that shows terminals, or no longer does, or is over."""
-        call, shown = update.get("toolCallId"), decoder.terminals(update)
-        if "content" in update:
-            # The content that the agent has put in the place of a terminal stays.
-            for terminal in [each for each, by in self.shown_in.items() if by.get("toolCallId") == call]:
-                if terminal not in shown:
-                    self._forget(terminal)
-        for terminal in shown:
-            self.shown_in[terminal] = {"toolCallId": call, "content": update.get("content")}
-        if is_over(update):
-            for by in self.shown_in.values():
-                if by.get("toolCallId") == call:
-                    by[_IS_OVER] = True
-            self._prune()
-
-    def printed(self, terminal: str) -> None:
-        """A terminal has printed something, or has ended. It is shown soon."""
-        if terminal in self.shown_in:
-            self._fresh.add(terminal)
-            if self._timer is None:
-                self._timer = asyncio.get_running_loop().call_later(NEWS_DELAY, self.show)
-
-    def show(self) -> None:
-        """Show now what was printed."""
-        self.close()
-        fresh, self._fresh = self._fresh, set()
-        for terminal in fresh:
-            self._publish(decoder.decode_printed(self.shown_in[terminal], self._output))
-        self._prune()
-
-    def _prune(self) -> None:
-        """Forget the terminals that have ended and are shown by calls that are over."""
-        for terminal, by in list(self.shown_in.items()):
-            if by.get(_IS_OVER) and terminal not in self._fresh:
-                printed = self._output(terminal)
-                if printed is None or not printed.is_running:
-                    self._forget(terminal)
-
-    def _forget(self, terminal: str) -> None:
-        del self.shown_in[terminal]
-        self._fresh.discard(terminal)
-
-    def close(self) -> None:
-        """Show nothing more by itself."""
-        if self._timer:
-            self._timer.cancel()
-            self._timer = None
 
 
 MAX_OUTPUT = 1024 * 1024
@@ -174,16 +113,22 @@ class AgentTerminal:
 
 
 class Terminals:
-    """The terminals of one chat. `on_output` is called with the id of one that has news."""
+    """The terminals of one chat, and the tool calls that show them."""
 
-    def __init__(self, agent: RunningAgent, on_output: Callable[[str], object]) -> None:
+    def __init__(self, agent: RunningAgent, events: Events, own: AgentTerminals) -> None:
+        """`events` get what is shown; `own` are those that the agent runs itself."""
         self._agent = agent
-        self._on_output = on_output
+        self._events = events
+        self._own = own
         self._numbers = itertools.count(1)
         self._open: dict[str, AgentTerminal] = {}
         self._starting = 0
         """How many are being made."""
         self._released: dict[str, Printed] = {}
+        self.shown_in: dict[str, dict[str, Any]] = {}
+        """By terminal: the id and the content of the tool call that shows it."""
+        self._fresh: set[str] = set()
+        self._timer: asyncio.TimerHandle | None = None
 
     async def create(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer `terminal/create`.
@@ -212,7 +157,7 @@ class Terminals:
             raise RequestError(INTERNAL_ERROR, f"{command[:200]} can't be run: {why}") from None
         finally:
             self._starting -= 1
-        self._open[name] = AgentTerminal(process, Printing(kept), partial(self._on_output, name))
+        self._open[name] = AgentTerminal(process, Printing(kept), partial(self.show_soon, name))
         return {"terminalId": name}
 
     def find(self, name: object) -> AgentTerminal | None:
@@ -220,9 +165,9 @@ class Terminals:
         return self._open.get(name) if isinstance(name, str) else None
 
     def printed(self, name: str) -> Printed | None:
-        """What a terminal has printed, even if it is released: it is still shown."""
+        """What a terminal has printed, ours or the agent's, even if it is released; None if there is none."""
         terminal = self.find(name)
-        return terminal.printed if terminal else self._released.get(name)
+        return terminal.printed if terminal else self._released.get(name) or self._own.printed(name)
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> Any:
         """Answer the other requests: `terminal/output`, `wait_for_exit`, `kill` and `release`.
@@ -252,30 +197,98 @@ class Terminals:
         self._released[name] = terminal.printed
         for old in list(self._released)[:-MAX_TERMINALS]:
             del self._released[old]
-        self._on_output(name)
+        self.show_soon(name)
+
+    # Where they are shown
+
+    def noted(self, update: Mapping[str, Any]) -> None:
+        """An update may be of a tool call that shows terminals, or no longer does, or is over."""
+        call, shown = update.get("toolCallId"), decoder.terminals(update)
+        if "content" in update:
+            # The content that the agent has put in the place of a terminal stays.
+            for terminal in [each for each, by in self.shown_in.items() if by.get("toolCallId") == call]:
+                if terminal not in shown:
+                    self._forget(terminal)
+        for terminal in shown:
+            self.shown_in[terminal] = {"toolCallId": call, "content": update.get("content")}
+        if is_over(update):
+            for by in self.shown_in.values():
+                if by.get("toolCallId") == call:
+                    by[_IS_OVER] = True
+            self._prune()
+
+    def show_soon(self, terminal: str) -> None:
+        """A terminal has printed something, or has ended."""
+        if terminal in self.shown_in:
+            self._fresh.add(terminal)
+            if self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(NEWS_DELAY, self.show)
+
+    def show(self) -> None:
+        """Show now what was printed."""
+        self._stop_timer()
+        fresh, self._fresh = self._fresh, set()
+        for terminal in fresh:
+            self._events.publish(decoder.decode_printed(self.shown_in[terminal], self.printed))
+        self._prune()
+
+    def _prune(self) -> None:
+        """Forget the terminals that have ended and are shown by calls that are over."""
+        for terminal, by in list(self.shown_in.items()):
+            if by.get(_IS_OVER) and terminal not in self._fresh:
+                printed = self.printed(terminal)
+                if printed is None or not printed.is_running:
+                    self._forget(terminal)
+
+    def _forget(self, terminal: str) -> None:
+        del self.shown_in[terminal]
+        self._fresh.discard(terminal)
+
+    def _stop_timer(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+
+    # A reload, and the end
 
     async def hand_over(self) -> dict[str, Any] | None:
         """Let go of all, running as they are. Returns what `take_over` needs; None if one can't be left."""
+        self.show()
         left = {name: await terminal.hand_over() for name, terminal in self._open.items()}
         if not all(left.values()):
             return None
         self._open = {}
-        return {"open": left, "released": self._released, "next": next(self._numbers)}
+        return {
+            "open": left,
+            "released": self._released,
+            "next": next(self._numbers),
+            "shown_in": self.shown_in,
+        }
 
     async def take_over(self, left: Mapping[str, Any]) -> None:
         """Take what `hand_over` has left."""
         self._numbers = itertools.count(left["next"])
+        self.shown_in.update(left["shown_in"])
         self._released = {name: Printed(*printed) for name, printed in left["released"].items()}
         for name, one in left["open"].items():
             process = await resume_child(one["child"])
-            self._open[name] = AgentTerminal(process, Printing(**one["printing"]), partial(self._on_output, name))
+            self._open[name] = AgentTerminal(process, Printing(**one["printing"]), partial(self.show_soon, name))
+
+    async def stop(self, name: str) -> bool:
+        """End what runs in a terminal. Returns False if nothing does; the agent is told how it has ended."""
+        found = self.find(name)
+        if found is None or not found.is_running:
+            return False
+        await found.kill()
+        return True
 
     async def kill_all(self) -> None:
         """End what runs; the output stays."""
         await asyncio.gather(*(terminal.kill() for terminal in self._open.values()))
 
     async def close(self) -> None:
-        """End everything."""
+        """End everything, and show nothing more."""
+        self._stop_timer()
         terminals, self._open = list(self._open.values()), {}
         await asyncio.gather(*(terminal.close() for terminal in terminals))
 

@@ -6,16 +6,16 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from companion.agents import AgentCommand
 from companion.backends.acp import decoder, peer
-from companion.backends.acp.decoder import Printed
 from companion.backends.acp.files import Edited, Files
+from companion.backends.acp.prompts import Events
 from companion.backends.acp.services import MAX_REFUSALS
-from companion.backends.acp.terminals import Outputs
+from companion.backends.acp.terminals import Terminals
 from companion.backends.acp.tool_calls import Replacement, place
 from companion.backends.updates import decode_permission
 from companion.backends.wire import MAX_NAME
@@ -208,27 +208,28 @@ def test_a_piece_that_occurs_everywhere_is_placed_in_one_pass(monkeypatch: pytes
 
 
 async def test_what_shows_terminals_is_forgotten_once_they_and_their_call_are_over():
-    printed: dict[str, Printed] = {}
-    published: list[object] = []
-    outputs = Outputs(printed.get, published.append)
+    own, events, nobody = decoder.AgentTerminals(), Events(), cast("Any", None)
+    terminals = Terminals(nobody, events, own)
     for number in range(50):
         name = f"terminal-{number}"
-        printed[name] = Printed("out", is_cut=False, is_running=number == 7)
+        told = {"terminal_id": name, "data": "out"}
+        ended = {} if number == 7 else {"terminal_exit": {"terminal_id": name}}
+        own.note({"_meta": {"terminal_output": told, **ended}})
         call: Mapping[str, Any] = {
             "toolCallId": f"call-{number}",
             "content": [{"type": "terminal", "terminalId": name}],
             "rawInput": {"command": "x" * 10_000},
         }
-        outputs.noted({**call, "status": "in_progress"})
-        outputs.printed(name)
-        assert set(outputs.shown_in[name]) == {"toolCallId", "content"}
-        outputs.noted({"toolCallId": f"call-{number}", "status": "completed"})
-    outputs.show()
-    assert list(outputs.shown_in) == ["terminal-7"]
-    printed["terminal-7"] = Printed("out", is_cut=False, is_running=False)
-    outputs.printed("terminal-7")
-    outputs.show()
-    assert outputs.shown_in == {}
-    assert len(published) == 51
+        terminals.noted({**call, "status": "in_progress"})
+        terminals.show_soon(name)
+        assert set(terminals.shown_in[name]) == {"toolCallId", "content"}
+        terminals.noted({"toolCallId": f"call-{number}", "status": "completed"})
+    terminals.show()
+    assert list(terminals.shown_in) == ["terminal-7"]
+    own.note({"_meta": {"terminal_exit": {"terminal_id": "terminal-7"}}})
+    terminals.show_soon("terminal-7")
+    terminals.show()
+    assert terminals.shown_in == {}
+    assert len(events.unread) == 51
     await asyncio.sleep(0)
     assert decoder.terminals({}) == []

@@ -358,6 +358,6 @@ def test_a_terminal_that_is_made_between_two_turns_stays_when_one_begins():
         async def answer(self, method: str, _: object) -> None:
             released.append(method)
 
-    services: Any = SimpleNamespace(_prompts=prompts, _terminals=Terminals())
+    services: Any = SimpleNamespace(_prompts=prompts, terminals=Terminals())
     assert asyncio.run(Services._created(services, {})) == {"terminalId": "t"}
     assert released == []
