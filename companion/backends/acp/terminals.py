@@ -193,6 +193,7 @@ class Terminals:
 
     async def _release(self, name: str, terminal: AgentTerminal) -> None:
         del self._open[name]
+        self._released[name] = terminal.printed  # the agent may show it before it has ended
         await terminal.close()
         self._released[name] = terminal.printed
         for old in list(self._released)[:-MAX_TERMINALS]:

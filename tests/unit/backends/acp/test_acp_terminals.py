@@ -70,6 +70,27 @@ def session_prompt(params):
         assert tool.text == "1 test passed"
 
 
+async def test_what_a_terminal_has_printed_is_shown_if_its_call_ends_while_it_is_being_released(talks: Talks):
+    """An agent need not wait for the answer."""
+    script = """
+def session_prompt(params):
+    code = "import time; print('out', flush=True); time.sleep(600)"
+    made = ask("terminal/create", command=sys.executable, args=["-c", code])
+    while not ask("terminal/output", **made)["output"]:
+        pass
+    content = [{"type": "terminal", **made}]
+    for _ in range(2):
+        request("terminal/release", {"sessionId": "s", **made})
+    __import__("time").sleep(0.002)
+    update(sessionUpdate="tool_call", toolCallId="t", title="Run", status="completed", content=content)
+    __import__("time").sleep(0.3)
+    return {"stopReason": "end_turn"}
+"""
+    async with talks(script) as talk:
+        [tool] = tools(await talk.done(await talk.ask("Run")))
+        assert (tool.text, tool.terminals) == ("out\n", ())
+
+
 async def test_a_cancel_kills_what_a_terminal_runs(talks: Talks):
     script = """
 def session_prompt(params):
