@@ -62,6 +62,7 @@ class TestSend(TerminalCase):
     def test_the_line_of_the_caret_is_sent(self) -> Steps:
         self.select_in_file((5, 5))
         self.send("line")
+        yield lambda: len(self.texts()) == 1
         self.select_in_file((5, 5), (21, 21))
         self.send("line")
         yield lambda: len(self.texts()) == 2
