@@ -43,13 +43,8 @@ class LoginEnvironment:
         The variables by which a CLI finds an editor are left out: the chat itself shows the agent's changes.
         """
         if self._asking is None or (self._asking.done() and (self._asking.cancelled() or self._asking.exception())):
-            self._asking = asyncio.create_task(asyncio.to_thread(_login, dict(os.environ)))
+            self._asking = asyncio.create_task(asyncio.to_thread(read_login_environment))
         return without_editors(await asyncio.shield(self._asking))
-
-
-def read_login_environment() -> dict[str, str]:
-    """The environment of the login shell; that of the editor where none answers. Blocks for up to `LIMIT`."""
-    return _login(dict(os.environ))
 
 
 def without_editors(environment: Mapping[str, str]) -> dict[str, str]:
@@ -60,7 +55,9 @@ def without_editors(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in of_editors}
 
 
-def _login(environment: dict[str, str]) -> dict[str, str]:
+def read_login_environment() -> dict[str, str]:
+    """The environment of the login shell; that of the editor where none answers. Blocks for up to `LIMIT`."""
+    environment = dict(os.environ)
     if sys.platform == "win32":
         return environment
     # The shell's start-up files may print anything before the first mark, and what they have left behind after the

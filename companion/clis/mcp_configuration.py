@@ -21,6 +21,8 @@ from ..visible import visible
 SERVER = "sublime-text"
 """What the CLIs call the server."""
 BRIDGE = "mcp_bridge.mjs"
+HOOK_LIMIT = 10_000
+"""Milliseconds for the hook. Both CLIs that have one count so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +38,11 @@ class McpClient:
     """The hook that runs after a tool of it; empty if it has none that may tell the model something."""
     hook_matcher: str = ""
     """Which tools change files, as its hooks name them."""
-    hook_seconds: int = 10
-    hook_unit: int = 1
-    """How many of its units of time are a second."""
 
 
 CLIENTS = (
-    McpClient("qwen", "Qwen Code", "~/.qwen/settings.json", "json", "PostToolUse", "edit|write_file", 10, 1000),
-    McpClient("gemini", "Gemini CLI", "~/.gemini/settings.json", "json", "AfterTool", "replace|write_file", 10, 1000),
+    McpClient("qwen", "Qwen Code", "~/.qwen/settings.json", "json", "PostToolUse", "edit|write_file"),
+    McpClient("gemini", "Gemini CLI", "~/.gemini/settings.json", "json", "AfterTool", "replace|write_file"),
     McpClient("claude", "Claude Code", "~/.claude.json", "json"),
     McpClient("codex", "Codex", "~/.codex/config.toml", "toml"),
 )
@@ -98,8 +97,8 @@ def configuration(client: McpClient, bridge: str, *, with_hook: bool = False, no
     if with_hook and client.hook_event:
         quoted = f'"{bridge}"' if sys.platform == "win32" else shlex.quote(bridge)
         command = f"node {quoted} --hook"
-        timeout = client.hook_seconds * client.hook_unit
-        entry = {"matcher": client.hook_matcher, "hooks": [{"type": "command", "command": command, "timeout": timeout}]}
+        hook = {"type": "command", "command": command, "timeout": HOOK_LIMIT}
+        entry = {"matcher": client.hook_matcher, "hooks": [hook]}
         found["hooks"] = {client.hook_event: [entry]}
     return _json(found, indent=2) + "\n"
 

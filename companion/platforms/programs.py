@@ -20,7 +20,7 @@ import subprocess
 import sys
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .files import is_network, read
@@ -92,7 +92,7 @@ def resolve(words: Words, environment: Mapping[str, str]) -> list[str] | None:
     found = find(words[0], environment) if words else None
     if found is None:
         return None
-    shim = _resolve_shim(found, lambda name: find(name, environment)) if is_batch_file(found) else None
+    shim = _resolve_shim(found, environment) if is_batch_file(found) else None
     # As `find` follows a link of POSIX: a shim may start what is in a project, as after `npm link`.
     if (
         shim
@@ -430,12 +430,12 @@ _SHIM_VARIABLE = re.compile(r"%~?(\w+)%?")
 _OPTION = re.compile(r"--?[\w.:=/-]+")
 
 
-def _resolve_shim(path: str, find: Callable[[str], str | None]) -> list[str] | None:
+def _resolve_shim(path: str, environment: Mapping[str, str]) -> list[str] | None:
     """The program of a shim, with the arguments before the caller's own; None if the batch file is something else.
 
     Args:
         path: the absolute path of the batch file.
-        find: where a program is that the shim takes from the PATH.
+        environment: where a program is found that the shim takes from the PATH.
     """
     try:
         data = read(path, _LARGEST_SHIM, follows_links=True).data
@@ -452,14 +452,14 @@ def _resolve_shim(path: str, find: Callable[[str], str | None]) -> list[str] | N
             runs.append(run["words"])
         elif not _SHIM_KNOWN.fullmatch(line):
             return None
-    candidates = (_shim_command(run, values, find) for run in runs)
+    candidates = (_shim_command(run, values, environment) for run in runs)
     return next((command for command in candidates if command), None)
 
 
-def _shim_command(line: str, values: dict[str, list[str]], find: Callable[[str], str | None]) -> list[str] | None:
+def _shim_command(line: str, values: dict[str, list[str]], environment: Mapping[str, str]) -> list[str] | None:
     """The command of a line that runs the program; None if it names something that is not there."""
     words = [quoted or plain for quoted, plain in _WORD.findall(line)]
-    program = next((found for each in _expanded(words[0], values) if (found := _shim_program(each, find))), None)
+    program = next((found for each in _expanded(words[0], values) if (found := _shim_program(each, environment))), None)
     if program is None:
         return None
     *options, script = words[1:] or [""]
@@ -471,9 +471,9 @@ def _shim_command(line: str, values: dict[str, list[str]], find: Callable[[str],
     return [program, *options, found]
 
 
-def _shim_program(word: str, find: Callable[[str], str | None]) -> str | None:
+def _shim_program(word: str, environment: Mapping[str, str]) -> str | None:
     if "\\" not in word and "/" not in word:
-        found = find(word)
+        found = find(word, environment)
         return None if found is None or found.lower().endswith((".cmd", ".bat")) else found
     path = _native(word)
     return path if path.lower().endswith(".exe") and os.path.isfile(path) else None

@@ -125,7 +125,7 @@ def _look(
         clis=clis(),
         full=full_disks([folder for endpoint in endpoints.values() for folder in endpoint.folders]),
         has_cli=has_cli(commands, environment),
-        lacks_git=not has_git() and any(one.review != "off" for one in facts.served.values()),
+        lacks_git=not programs.find("git", os.environ) and any(one.review != "off" for one in facts.served.values()),
         libraries=library_versions(),
         remote=remote_programs(),
     )
@@ -188,11 +188,6 @@ def full_disks(folders: Sequence[str]) -> tuple[str, ...]:
             if shutil.disk_usage(folder).free < ROOM:
                 found.setdefault(os.stat(folder).st_dev, folder)
     return tuple(found.values())
-
-
-def has_git() -> bool:
-    """Whether Git is on the editor's PATH, where the snapshots look for it."""
-    return bool(programs.find("git", os.environ))
 
 
 def remote_programs() -> tuple[Remote, ...]:

@@ -355,10 +355,6 @@ class QwenCompanionAskHistoryCommand(sublime_plugin.TextCommand):
         """`by` is -1 for the one before."""
         step(self.view, by)
 
-    def is_visible(self, by: int = 0) -> bool:
-        """It is never in a menu."""
-        return False
-
 
 def _detail(action: Action) -> str:
     where = {"": "", "cli": "to the CLI", "chat": "to the chat", "new_chat": "to a new chat"}[action.target]

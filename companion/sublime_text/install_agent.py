@@ -168,12 +168,11 @@ class AgentList:
         )
 
     def _remove(self, installed: InstalledAgent) -> None:
-        name, settings = installed.agent.name, self._adapter.settings
-
-        def done(_: object) -> None:
-            say(self._window, f"{name} is removed.")
-
         # Even if a file of it can't be removed, it is not to be started any more.
-        settings.keep_installed(installed.id, None)
+        self._adapter.settings.keep_installed(installed.id, None)
         # A package may have taken the place of an archive that ran then.
-        self._adapter.ask_later(self._window, lambda companion: companion.registry.remove(installed.id), done)
+        self._adapter.ask_later(
+            self._window,
+            lambda companion: companion.registry.remove(installed.id),
+            lambda _: say(self._window, f"{installed.agent.name} is removed."),
+        )

@@ -73,7 +73,7 @@ class QwenCompanionListener(sublime_plugin.EventListener):
     def on_pre_save(self, view: sublime.View) -> None:
         """A view is about to be saved."""
         if adapter := package.adapter():
-            adapter.events.saving(view)
+            adapter.loaded.saving(view)
 
     def on_post_save(self, view: sublime.View) -> None:
         """A view was saved. What the person has changed in it is not an agent's."""
@@ -321,10 +321,6 @@ class EditorEvents:
         VIEWS.closed(view)
         number = view.id()
         self._adapter.thread.post(lambda companion: companion.view_closed(ViewId(number)))
-
-    def saving(self, view: sublime.View) -> None:
-        """A view is about to be saved."""
-        self._adapter.loaded.saving(view)
 
     def saved(self, view: sublime.View) -> None:
         """The person has saved a view."""

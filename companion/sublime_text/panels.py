@@ -99,27 +99,22 @@ class Page:
     def __init__(self, window: sublime.Window, kind: Kind, title: str) -> None:
         found = VIEWS.within(window, kind)
         self._kind: Kind = kind
-        self._view = found[0] if found else window.new_file()
-        self.record: OwnView = VIEWS.take(self._view, kind)
+        self.view = found[0] if found else window.new_file()
+        self.record: OwnView = VIEWS.take(self.view, kind)
         """What is known about its view."""
-        self._view.set_name(title)
-        self._view.set_scratch(True)
-        self._view.settings().update({"word_wrap": True, "wrap_width": 0, "line_numbers": False})
-        window.focus_view(self._view)
-
-    @property
-    def view(self) -> sublime.View:
-        """Its view."""
-        return self._view
+        self.view.set_name(title)
+        self.view.set_scratch(True)
+        self.view.settings().update({"word_wrap": True, "wrap_width": 0, "line_numbers": False})
+        window.focus_view(self.view)
 
     @property
     def is_open(self) -> bool:
         """Whether its tab is there: neither closed, nor saved as a file of the person's."""
-        return self._view.is_valid() and VIEWS.is_ours(self._view, self._kind)
+        return self.view.is_valid() and VIEWS.is_ours(self.view, self._kind)
 
     def show(self, text: str) -> None:
         """Replace the text. The caret stays on its line, and the view where it is scrolled to."""
-        view = self._view
+        view = self.view
         if not self.is_open:
             return
         position = view.viewport_position()

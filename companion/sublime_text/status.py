@@ -162,10 +162,6 @@ class LiveReport:
         """All remedies, each once, in the order of the findings."""
         return list({remedy.caption: remedy for _, remedy in self._remedies}.values())
 
-    def apply(self, remedy: Remedy) -> None:
-        """Do something about a finding."""
-        remedy.apply(self._window)
-
     def _show(self, facts: Facts, is_last: bool) -> None:
         text = report(facts)
         if not self._wanted:
@@ -221,7 +217,7 @@ class LiveReport:
     def _clicked(self, href: str) -> None:
         at = int(href)
         if at < len(self._remedies):
-            self.apply(self._remedies[at][1])
+            self._remedies[at][1].apply(self._window)
 
 
 def _without_time(text: str) -> list[str]:
@@ -339,13 +335,13 @@ class QwenCompanionStatusRemedyCommand(sublime_plugin.TextCommand):
     def run(self, edit: sublime.Edit, at_caret: bool = False) -> None:
         """Ask which if there are several."""
         live = self._live()
-        if live is None:
+        if live is None or (window := self.view.window()) is None:
             return
         offered = live.at(self.view.sel()[0].b) if at_caret and len(self.view.sel()) else live.all()
         if at_caret and len(offered) == 1:
-            live.apply(offered[0])
-        elif offered and (window := self.view.window()):
-            items: list[PanelItem] = [(one.caption, "", partial(live.apply, one)) for one in offered]
+            offered[0].apply(window)
+        elif offered:
+            items: list[PanelItem] = [(one.caption, "", partial(one.apply, window)) for one in offered]
             choose(window, items, "What to do about it")
 
     def is_visible(self, at_caret: bool = False) -> bool:

@@ -384,11 +384,6 @@ class QwenCompanionCopyMcpConfigurationCommand(sublime_plugin.WindowCommand):
         script = sublime.load_binary_resource(SCRIPT)
         is_on = adapter.settings.value("agents_use_editor")
 
-        def installed(path: str) -> None:
-            to_clipboard(ShownText(configuration(client, path, with_hook=hook)))
-            off = "" if is_on else " Turn on the setting “agents_use_editor”, too."
-            say(self.window, f"Copied for {client.name}. Add it to {client.file}.{off}")
-
         def written() -> tuple[str, str]:
             try:
                 return install(script), ""
@@ -396,10 +391,11 @@ class QwenCompanionCopyMcpConfigurationCommand(sublime_plugin.WindowCommand):
                 return "", f"The script for {client.name} could not be written: {error}"
 
         def done(result: tuple[str, str]) -> None:
-            path, why = result
+            path, said = result
             if path:
-                installed(path)
-            else:
-                say(self.window, why)
+                to_clipboard(ShownText(configuration(client, path, with_hook=hook)))
+                off = "" if is_on else " Turn on the setting “agents_use_editor”, too."
+                said = f"Copied for {client.name}. Add it to {client.file}.{off}"
+            say(self.window, said)
 
         adapter.on_another_thread(written, done)

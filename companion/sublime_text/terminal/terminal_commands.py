@@ -213,10 +213,6 @@ class QwenCompanionTerminalOpenedCommand(sublime_plugin.TextCommand):
         """`mark` is what the package remembers about the terminal."""
         terminals.opened(self.view, mark)
 
-    def is_visible(self) -> bool:
-        """It is never in a menu."""
-        return False
-
 
 class QwenCompanionTerminalListener(sublime_plugin.EventListener):
     """Notices which terminal gets the focus and which one closes."""

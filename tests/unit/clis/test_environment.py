@@ -65,14 +65,14 @@ def test_a_shell_that_does_not_answer_is_ended(shell: Path, tmp_path: Path, monk
 
 
 async def test_a_failure_is_not_remembered(monkeypatch: pytest.MonkeyPatch):
-    def fails(_: object) -> dict[str, str]:
+    def fails() -> dict[str, str]:
         raise RuntimeError("can't start new thread")
 
     login = LoginEnvironment()
-    monkeypatch.setattr(environment_module, "_login", fails)
+    monkeypatch.setattr(environment_module, "read_login_environment", fails)
     with pytest.raises(RuntimeError):
         await login.get()
-    monkeypatch.setattr(environment_module, "_login", lambda _: {"PATH": "/bin"})
+    monkeypatch.setattr(environment_module, "read_login_environment", lambda: {"PATH": "/bin"})
     assert await login.get() == {"PATH": "/bin"}
 
 
