@@ -766,7 +766,7 @@ class Folder:
                     self.saves.reviewed(name, before, text, word.encodings, proposed)
                     self.round.settle()
                 else:
-                    self.saves.handled(name, is_renamed=False)
+                    self.saves.handled(name, is_renamed=False, since=word.saved.since)
             except OSError as error:
                 logger.warning("What was told of %s can't be noted yet: %s", name, error)
             else:

@@ -464,11 +464,14 @@ class Rounds:
         if not told.is_noted:
             raise OSError(f"the save of {name} could not be noted")
 
-    def handled(self, paths: Sequence[str], *, is_renamed: bool) -> None:
-        """The person has deleted files or folders in the side bar, or begins to type another name for one."""
+    def handled(self, paths: Sequence[str], *, is_renamed: bool, since: int = 0) -> None:
+        """The person has deleted files or folders in the side bar, or begins to type another name for one.
+
+        `since` is when the command began, in nanoseconds of Unix time; 0 if that isn't known.
+        """
         self.naming_over()
         for path in paths:
-            told = None if is_renamed else Told(path, is_deleted=True)
+            told = None if is_renamed else Told(path, SavedText(since=since), is_deleted=True)
             self.roots.note_event(path, partial(self._note_told, told) if told else self._renaming, told, is_link=True)
         if is_renamed:
             self._naming = paths, asyncio.get_running_loop().call_later(NAMING, self.naming_over)

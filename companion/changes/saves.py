@@ -326,10 +326,12 @@ class Saves:
         self._round.save()
         return lost
 
-    def handled(self, path: str, *, is_renamed: bool) -> None:
+    def handled(self, path: str, *, is_renamed: bool, since: int = 0) -> None:
         """The person has deleted a file or a folder in the editor's side bar, or begins to type another name for it.
 
-        Whether they have is what the disk says: now for a deletion, at a later look for a name.
+        Whether they have is what the disk says: now for a deletion, at a later look for a name. `since` is when the
+        command began, in nanoseconds of Unix time, 0 if that isn't known: what was gone by then, somebody else has
+        deleted.
         """
         self._round.renaming = path if is_renamed else ""
         self._round.scan()
@@ -340,7 +342,8 @@ class Saves:
         there = self._objects.entries(self._state.now, list(renamed))
         gone = {each.path for each in found if each.after is None} | (renamed - there.keys())
         seen = {name: scans[-1] for name in gone if (scans := self._recent.of(name))}
-        seen = {name: last for name, last in seen.items() if f"{name}/".startswith(f"{path}/")}
+        began = time.monotonic() - (time.time_ns() - since) / 1e9
+        seen = {name: last for name, last in seen.items() if f"{name}/".startswith(f"{path}/") and last.at >= began}
         at = max((last.at for last in seen.values()), default=0.0)
         for name, last in seen.items():
             if last.at == at:  # what was gone a scan before, somebody else has deleted

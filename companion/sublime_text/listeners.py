@@ -65,6 +65,9 @@ _KINDS: dict[str, tuple[Kind, ...]] = {
 class QwenCompanionListener(sublime_plugin.EventListener):
     """Listens to views and windows. Does little: the companion thread does the rest."""
 
+    in_side_bar = 0
+    """When the last command of the side bar began, in nanoseconds of Unix time."""
+
     def on_activated(self, view: sublime.View) -> None:
         """A view got the focus."""
         if adapter := package.adapter():
@@ -170,6 +173,8 @@ class QwenCompanionListener(sublime_plugin.EventListener):
 
     def on_window_command(self, window: sublime.Window, command_name: str, args: Args) -> tuple[str, Args] | None:
         """In a proposal, the person's own save accepts it. A save by a package, such as an autosave, does nothing."""
+        if command_name in _IN_SIDE_BAR:
+            self.in_side_bar = time.time_ns()
         view = window.active_view()
         if view is None:
             return None
@@ -191,7 +196,8 @@ class QwenCompanionListener(sublime_plugin.EventListener):
             adapter.diffs.brought(view)
         if (name := _IN_SIDE_BAR.get(command_name)) and args and (paths := args.get(name)):
             is_renamed = command_name == "rename_path"
-            adapter.thread.post(lambda companion: companion.changes.handled(paths, is_renamed=is_renamed))
+            since = self.in_side_bar
+            adapter.thread.post(lambda companion: companion.changes.handled(paths, is_renamed=is_renamed, since=since))
         elif command_name == "hide_panel" and args and args.get("cancel"):  # Escape, perhaps instead of a name
             adapter.thread.post(lambda companion: companion.changes.naming_over())
 

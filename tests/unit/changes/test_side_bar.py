@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,27 @@ def test_a_file_that_the_person_deletes_is_not_listed(folder: Folder):
     assert folder.listed() == {"a.py": "created"}
     assert folder.undo_all() == []
     assert not (folder.path / "a.py").exists()
+
+
+def test_a_file_that_an_agent_had_deleted_before_the_person_deletes_its_new_text_is_listed(folder: Folder):
+    """No scan has seen that the agent had made it again."""
+    (folder.path / "a.py").unlink()
+    folder.scan()
+    folder.write("a.py", "agent\n")
+    since = time.time_ns()
+    (folder.path / "a.py").unlink()
+    folder.saves.handled("a.py", is_renamed=False, since=since)
+    assert folder.listed() == {"a.py": "deleted"}
+
+
+async def test_the_word_of_a_deletion_says_when_its_command_began(work: Work):
+    await work.begun(CLI)
+    path = work.path / "a.py"
+    path.unlink()
+    await work.until(lambda: "a.py" in work.rows)
+    work.rounds.handled([str(path)], is_renamed=False, since=time.time_ns())
+    await work.rounds.roots.events_noted()
+    assert "a.py" in work.rows
 
 
 def test_a_folder_that_the_person_deletes_is_not_listed(folder: Folder):
