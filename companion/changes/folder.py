@@ -252,6 +252,7 @@ class Folder:
             self._make_again(git)
         except DamagedError as error:
             logger.warning("The snapshots of %s are damaged: %s", self.root, error)
+            places.read_through(self._place.path)  # a disk that fails is no damage, and git may not tell
             places.empty(self._place.path)
             self._make(git)
             name = os.path.basename(self.root)
@@ -269,10 +270,12 @@ class Folder:
             places.empty(self._place.path)
 
     def _make_again(self, program_path: str) -> None:
-        """Open the store, once more if it seems to be damaged: a disk may fail for a moment."""
+        """Open the store, once more if that fails: a disk may fail for a moment."""
         try:
             self._make(program_path)
-        except DamagedError:
+        except (DamagedError, GitStoppedError):
+            if self._is_closed:
+                raise
             self._make(program_path)
 
     def _make(self, program_path: str) -> None:
@@ -867,7 +870,7 @@ def trouble_of(error: OSError, root: str) -> str:
         why = "can't be read" if os.path.isdir(root) else "is gone"
         return f"{root} {why}, so nothing of it can be reviewed. Bring it back, or remove it: Project → Remove Folder."
     if isinstance(error, GitStoppedError):
-        return f"What agents write in {name} isn't listed: git was ended ({text}). It is tried again."
+        return f"What agents write in {name} isn't listed: git could not go on ({text}). It is tried again."
     return f"What agents write in {name} isn't listed: {reason_of(error)}. Begin Review Round starts anew."
 
 

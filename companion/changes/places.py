@@ -32,6 +32,7 @@ EDITORS = 8
 """How many editors may have the same folder open."""
 ROUND = "round.json"
 _ROOT = re.compile(rb'"root": ("(?:[^"\\]|\\.)*")')
+_PIECE = 1024 * 1024
 _BEGINNING = 8 * 1024
 """Bytes of a round that have the path of its root."""
 
@@ -239,6 +240,15 @@ def _removed(path: str) -> bool:
         with contextlib.suppress(OSError):
             os.unlink(name)
     return not os.path.exists(path)
+
+
+def read_through(path: str) -> None:
+    """Read all of a store. Raises OSError if its disk fails."""
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with open(os.path.join(folder, name), "rb") as file:
+                while file.read(_PIECE):
+                    pass
 
 
 def empty(path: str) -> None:

@@ -73,11 +73,19 @@ _PASSING = (
     "Cannot allocate memory",
     "out of memory",
     "Out of memory",
+    "Input/output error",
+    "Stale file handle",
+    "Stale NFS file handle",
+    "Transport endpoint is not connected",
     "Unable to read current working directory",
 )
-"""What git says if the machine lacks something, or the folder has gone."""
-_OF_ONE_FILE = re.compile(r'error: (?:open|readlink)\("[^\n]*"\): Permission denied$', re.MULTILINE)
-"""What git says of a file of the project that it may not read: that says nothing of the store or the machine."""
+"""What git says if the machine lacks something, its disk fails, or the folder has gone."""
+_OF_ONE_FILE = re.compile(
+    r'error: (?:(?:open|readlink)\("[^\n]*"\)|read error while indexing [^\n]*): '
+    r"(?:Permission denied|Input/output error)$",
+    re.MULTILINE,
+)
+"""What git says of a file of the project that can't be read: that says nothing of the store or the machine."""
 _PARTS = 4
 """Command lines of paths with which a list costs less than one of everything."""
 _PATHS = 200

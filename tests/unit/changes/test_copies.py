@@ -315,7 +315,7 @@ def test_what_a_question_about_git_needs_is_not_freed_before_the_answer(
     folder.round.take()
     folder.write("a.txt", "agent\n")
     folder.scan()
-    folder.saves.belongs_to_the_person(seen)
+    folder.saves.belong_to_the_person([seen])
     assert folder.undo_all() == []
     assert folder.read("a.txt") == b"a.txt\n" * 100
 

@@ -198,7 +198,7 @@ def test_a_file_that_an_agent_has_renamed_is_listed_still_if_git_has_brought_the
     moved.write("a.py", LINES)
     seen = moved.round.scan()
     moved.round.take()
-    moved.saves.belongs_to_the_person(replace(seen, by_git=("a.py",)))
+    moved.saves.belong_to_the_person([replace(seen, by_git=("a.py",))])
     assert moved.listed() == {"b.py": "created"}
     assert moved.undo_all() == []
     assert tree(moved.path).keys() == {"a.py"}
@@ -281,7 +281,7 @@ def test_a_file_that_git_brings_to_the_old_path_of_a_renamed_one_takes_no_line_o
     moved.write("a.py", "committed\n")
     seen = moved.round.scan()
     moved.round.take()
-    moved.saves.belongs_to_the_person(replace(seen, by_git=("a.py",)))
+    moved.saves.belong_to_the_person([replace(seen, by_git=("a.py",))])
     assert moved.listed() == {"b.py": "modified"}
     assert moved.undo_all() == []
     assert moved.read("b.py").decode() == f"{LINES}mine\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,12 +18,12 @@ from companion.changes.undo import Write
 from companion.platforms.files import FolderEntry
 from companion.snapshots import files
 from companion.snapshots.entries import LINK
-from companion.snapshots.git import Git, GitError
+from companion.snapshots.git import Git, GitError, GitStoppedError
 from companion.snapshots.objects import StoreObjects
 from companion.snapshots.store import Store
 
 from .folders import tree
-from .work import LINES, WINDOW, Work
+from .work import AGENT, LINES, WINDOW, Work
 
 
 async def test_a_disk_that_is_full_in_the_middle_of_undo_all_leaves_the_rest_listed(
@@ -365,8 +366,9 @@ def test_nothing_outside_is_touched_whenever_a_folder_becomes_a_link(
         assert tree(outside) == before, step
 
 
+@pytest.mark.parametrize("failure", [GitError, GitStoppedError])
 async def test_what_waits_is_there_though_git_fails_for_a_moment_at_the_start(
-    work: Work, monkeypatch: pytest.MonkeyPatch
+    work: Work, monkeypatch: pytest.MonkeyPatch, failure: type[OSError]
 ):
     """A network drive may say “Stale file handle” once: that is no damage."""
     await work.begun()
@@ -377,7 +379,7 @@ async def test_what_waits_is_there_though_git_fails_for_a_moment_at_the_start(
 
     def blobs(objects: StoreObjects, tree: str) -> Mapping[str, str]:
         if why := next(failures, None):
-            raise GitError(why)
+            raise failure(why)
         return real(objects, tree)
 
     monkeypatch.setattr(StoreObjects, "blobs", blobs)
@@ -386,3 +388,27 @@ async def test_what_waits_is_there_though_git_fails_for_a_moment_at_the_start(
         assert next(failures, None) is None
         await again.until(lambda: "a.py" in again.rows)
         assert again.editor.said == []
+
+
+async def test_what_waits_is_not_removed_with_a_store_whose_disk_fails(work: Work, monkeypatch: pytest.MonkeyPatch):
+    """Git says of an object that it can't read that it is missing, and not why."""
+    await work.begun()
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    work.rounds.close()
+
+    def missing(_: StoreObjects, tree: str) -> Mapping[str, str]:
+        raise GitError(f"fatal: not a tree object: {tree}")
+
+    def failing(path: str, *_: object, **__: object) -> Any:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StoreObjects, "blobs", missing)
+        patched.setattr(places, "open", failing, raising=False)
+        async with Work(work.stores, work.folders) as again:
+            again.rounds.clis(WINDOW, (AGENT,))
+            await again.until(lambda: any("input/output error" in said for said, _ in again.editor.said))
+    async with Work(work.stores, work.folders) as again:
+        await again.begun()
+        await again.until(lambda: "a.py" in again.rows)

@@ -385,6 +385,7 @@ def test_a_damaged_store_is_noticed(folder: Folder):
 _ENDS = {
     "killed": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
     "full": "import sys; sys.exit('fatal: unable to write new index file: No space left on device')",
+    "failing": "import sys; sys.exit('fatal: index file open failed: Input/output error')",
     "missing": None,
 }
 

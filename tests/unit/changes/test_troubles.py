@@ -208,7 +208,7 @@ async def test_nothing_is_said_to_wait_for_nothing_before_a_look_has_ended(work:
         (GitStoppedError("git ls-files: Disk quota exceeded"), "Free some space"),
         (PlaceError("there is no place for snapshots: /x belongs to another user"), "Make their folder writable"),
         (OSError(30, os.strerror(30)), "Make their folder writable"),
-        (GitStoppedError("git diff-files: it ended with -9"), "git was ended"),
+        (GitStoppedError("git diff-files: it ended with -9"), "git could not go on"),
         (GitError("git ls-files: fatal: bad index"), "Begin Review Round"),
     ],
 )
