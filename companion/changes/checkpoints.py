@@ -319,32 +319,29 @@ class Checkpoints:
         state = self._round.state
         known = {path: state.known[path] for path in base if path in state.known}
         operation, failed = self._undo.note(writes)
-        try:
-            entries = {path: entry for path, entry in base.items() if path not in failed}
-            before = self._objects.entries(state.base, list(entries))
-            operation.base = {path: (before.get(path), entry) for path, entry in entries.items()}
-            if entries:
-                state.base = self._objects.with_entries(state.base, entries)
-            operation.known = known | operation.known
-            point = next((each for each in state.checkpoints if each.number == number), None)
-            if point:
-                done = {*entries, *(write.path for write in writes)} - {*failed}
-                since = self._round.since(point)
-                for new, old in since.renamed.items():
-                    if {new, old} & done and not {new, old} & {*failed}:  # it is listed as a renamed one again
-                        state.know(new, origin=old, is_parted=point.known[new].is_parted)
-                        done.add(new)
-                now = self._objects.entries(state.now, list(done))
-                found = {path: self._lines(point, since.moved.get(path, path), now.get(path)) for path in done}
-                for path, lines in found.items():
-                    was_created = path in point.known and point.known[path].is_created
-                    state.know(path, is_created=was_created or state.of(path).is_created)
-                    if lines:
-                        state.know(path, lines=lines[1])
-                for path in done & {path for each in self._round.waiting() for path in each.paths}:
-                    state.know(path, agents=self._agents(point, path))
-        except OSError as error:
-            raise self._undo.unseen(error, failed) from error
-        self._undo.see(operation, failed)
+        entries = {path: entry for path, entry in base.items() if path not in failed}
+        before = self._objects.entries(state.base, list(entries))
+        operation.base = {path: (before.get(path), entry) for path, entry in entries.items()}
+        if entries:
+            state.base = self._objects.with_entries(state.base, entries)
+        operation.known = known | operation.known
+        point = next((each for each in state.checkpoints if each.number == number), None)
+        if point:
+            done = {*entries, *(write.path for write in writes)} - {*failed}
+            since = self._round.since(point)
+            for new, old in since.renamed.items():
+                if {new, old} & done and not {new, old} & {*failed}:  # it is listed as a renamed one again
+                    state.know(new, origin=old, is_parted=point.known[new].is_parted)
+                    done.add(new)
+            now = self._objects.entries(state.now, list(done))
+            found = {path: self._lines(point, since.moved.get(path, path), now.get(path)) for path in done}
+            for path, lines in found.items():
+                was_created = path in point.known and point.known[path].is_created
+                state.know(path, is_created=was_created or state.of(path).is_created)
+                if lines:
+                    state.know(path, lines=lines[1])
+            for path in done & {path for each in self._round.waiting() for path in each.paths}:
+                state.know(path, agents=self._agents(point, path))
+        self._undo.see(operation)
         self._round.settle()
         return failed

@@ -132,7 +132,7 @@ class Decisions:
         self._offer_take_back(window, undone)
 
     async def _keep_files(self, window: WindowId, folder: Folder, choose: Choice, left: Sequence[str]) -> None:
-        await folder.call(folder.keep, choose)
+        await folder.decide(folder.keep, choose)
         self._say_left(window, "Not kept", left, "")
 
     async def _undo_listed(
@@ -171,7 +171,7 @@ class Decisions:
         late = await folder.call(folder.round.not_going, wanted)
         if not late:
             return False
-        await folder.call(folder.round.put_off, window, late)
+        await folder.decide(folder.round.put_off, window, late)
         first, more = min(late), f" and {len(late) - 1} more" if len(late) > 1 else ""
         self._roots.editor.messenger.mention(f"{first}{more} {GOES}. Undo again does it now.", window)
         return True
@@ -248,7 +248,7 @@ class Decisions:
             before = await folder.call(_changes_of, folder, path)
             try:
                 if what == "keep":
-                    await folder.call(folder.round.keep_change, path, *chosen)
+                    await folder.decide(folder.round.keep_change, path, *chosen)
                 else:
                     await self._undo(window, folder, path, *chosen)
             except QuestionClosedError:
@@ -281,8 +281,7 @@ class Decisions:
 
         async def take_over(folder: Folder) -> None:
             asked = list(folder.by_git)
-            for seen, _ in asked:
-                await folder.call(folder.saves.belongs_to_the_person, seen)
+            await folder.decide(folder.saves.belong_to_the_person, [seen for seen, _ in asked])
             folder.settle_git(asked)
 
         async def decide(folder: Folder) -> None:

@@ -34,7 +34,7 @@ from .round import Round, Seen
 from .rows import ChangeRow, is_as_listed
 from .saves import Excluding, KeptWords, Left, Overwritten, Saves, Told
 from .state import Lines, Operation
-from .undo import Choice, RoundUndo, UnseenError, Write, files_of
+from .undo import Choice, RoundUndo, Write, files_of
 
 logger = logging.getLogger(__name__)
 
@@ -178,6 +178,10 @@ class Folder:
                 raise FolderClosedError from None
             raise
 
+    async def decide(self, function: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Have something decided in the round, as a whole or not at all. Raises OSError, FolderClosedError."""
+        await self.call(lambda: self.round.decide(lambda: function(*args, **kwargs)))
+
     @property
     def _looked_at(self) -> int:
         """When the last scan began that has ended well, whoever has made it."""
@@ -296,7 +300,7 @@ class Folder:
         Returns the files that were written while the baseline was made.
         """
         try:
-            during = self.round.begin(may_be_large=may_be_large)
+            during = self.round.decide(lambda: self.round.begin(may_be_large=may_be_large))
         except GitError as error:  # its store may have been removed or damaged: that is found when it is opened
             logger.warning("The snapshots of %s are opened again: %s", self.root, error)
             told, self._parts = self._opened.told, None
@@ -629,17 +633,31 @@ class Folder:
         unseen = ""
         try:
             failed = await self.call(self._finish, intent, done)
-        except UnseenError as error:
+        except OSError as error:
+            if not done:
+                raise
             files = counted(files_of(done), "file")
-            failed, unseen = error.failed, f"what was written in {files} could not be looked at: {error}"
+            failed = await self.call(self.undo.failed, done)
+            unseen = f"what was written in {files} could not be looked at: {error}"
         written = sorted({write.path for write in done} - {*failed})
         return WriteOutcome(written, [*left, *(f"{path} is not as it should be" for path in failed)], unseen)
 
     def _finish(self, intent: Intent, done: Sequence[Write]) -> Sequence[str]:
         """Note in the round what was written, on the worker thread. Returns the paths that are not as they should be.
 
-        Raises UnseenError; then the journal still has it.
+        Raises OSError: the journal has what was written then, and if nothing was, all is as before.
         """
+        try:
+            failed = self._noted(intent, done) if done else self.round.decide(lambda: self._noted(intent, done))
+        except OSError:
+            if not done:
+                self._opened.journal.end()
+            raise
+        self._opened.journal.end()
+        self.refresh()
+        return failed
+
+    def _noted(self, intent: Intent, done: Sequence[Write]) -> Sequence[str]:
         match intent.kind:
             case "undo":
                 notes: Mapping[str, Sequence[str]] = {}
@@ -647,19 +665,16 @@ class Folder:
                     notes = self.undo.notes(done)
                 if intent.key:
                     self.undo.follow_going(intent.path, (intent.key, intent.lines), done)
-                failed = self.undo.finish(done, notes)
+                return self.undo.finish(done, notes)
             case "person":
-                failed = self.undo.finish_as_person(done)
+                return self.undo.finish_as_person(done)
             case "back":
                 operation = next(each for each in self.round.state.decided if each.at == intent.operation)
-                failed = self.undo.finish_back(operation, done)
+                return self.undo.finish_back(operation, done)
             case "restore":
                 lost = {write.path for write in intent.writes} - {write.path for write in done}
                 kept = {path: entry for path, entry in intent.base.items() if path not in lost}
-                failed = self.checkpoints.finish_restore(done, kept, intent.point)
-        self._opened.journal.end()
-        self.refresh()
-        return failed
+                return self.checkpoints.finish_restore(done, kept, intent.point)
 
     async def _write(self, writes: Sequence[Write]) -> tuple[list[Write], list[str]]:
         """What was written, and a sentence for each file that was not."""

@@ -12,7 +12,7 @@ import os
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
@@ -171,9 +171,9 @@ class Round:
         self.recent.replace(lambda _: True, {})
         self.recent.write()
         self.state = RoundState(self.root, time.time(), now, now, began.rules, began.nested, began.empty, head)
-        self.state.working, self.scanned_at, self.began_at = list(self.at_work), began_at, began_at
-        self._is_begun = True
+        self.state.working = list(self.at_work)
         self.save()
+        self._is_begun, self.scanned_at, self.began_at = True, began_at, began_at
         return began.fresh
 
     def complete(self) -> None:
@@ -200,18 +200,39 @@ class Round:
         Whoever has come since has written nothing that was written before. What was written to the `own` paths is
         nobody's change. A git that a signal has ended is run again, unless this `is_again`.
         """
-        state, sightings, scanned_at = self.state.copy(), self.recent.all(), self.scanned_at
         try:
-            return self._scan(own)
-        except OSError as error:
-            # The next scan finds it all again.
-            self.state.put_back(state)
+            with self.whole():
+                return self._scan(own)
+        except GitCrashedError:
+            if is_again:
+                raise
+        return self.scan(own, is_again=True)
+
+    @contextlib.contextmanager
+    def whole(self) -> Generator[None]:
+        """If what is done meanwhile can't be written down, all that is known is as before. Raises OSError."""
+        state, sightings, scanned_at = self.state, self.recent.all(), self.scanned_at
+        put_back = state.keeper()
+        try:
+            yield
+        except OSError:  # the next scan finds it all again
+            self.state = state
+            put_back()
             self.scanned_at = scanned_at
             self.recent.replace(lambda _: True, sightings)
             self.store.unlock()
-            if is_again or not isinstance(error, GitCrashedError):
-                raise
-        return self.scan(own, is_again=True)
+            raise
+
+    def decide(self, work: Callable[[], T]) -> T:
+        """Have something that the person decides as a whole, or not at all. Raises OSError."""
+        modes = self.store.modes
+        before = {**modes.own}, {**modes.usual}, {**modes.left}
+        try:
+            with self.whole():
+                return work()
+        except OSError:
+            modes.own, modes.usual, modes.left = before
+            raise
 
     def _scan(self, own: Collection[str]) -> Seen:
         self.complete()

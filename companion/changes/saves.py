@@ -16,7 +16,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -457,13 +457,17 @@ class Saves:
         data = self._round.data(entry)
         return None if data is None else SourceText(decoded(data, encodings)[0]).shown
 
-    def belongs_to_the_person(self, seen: Seen) -> None:
-        """What a scan has found git to have changed, such as by a checkout, is the person's.
+    def belong_to_the_person(self, scans: Iterable[Seen]) -> None:
+        """What some scans have found git to have changed, such as by a checkout, is the person's.
 
-        What came after that scan stays as it is: a file that was undone or written since, or a new round.
+        What came after a scan stays as it is: a file that was undone or written since, or a new round.
         """
-        if seen.began != self._state.began:
-            return
+        for seen in scans:
+            if seen.began == self._state.began:
+                self._follow_git(seen)
+        self._round.settle()
+
+    def _follow_git(self, seen: Seen) -> None:
         paths = list(seen.by_git)
         old, new, now = (self._objects.entries(each, paths) for each in (seen.before, seen.after, self._state.now))
         for path in paths:
@@ -472,7 +476,6 @@ class Saves:
             self._round.follow(path, old.get(path), new.get(path))
             if now.get(path) == new.get(path):
                 self._state.know(path, agents=())
-        self._round.settle()
 
 
 _NEW = Entry(FILE, "")

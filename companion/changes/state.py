@@ -278,18 +278,17 @@ class RoundState:
         recent = (each for each in self.saves if each.at >= since)
         self.saves = [*kept, *recent, *(Save(*each, at, renamed) for each in found)]
 
-    def copy(self) -> RoundState:
-        """The state as it is now, for `put_back`, whatever a scan makes of it."""
-        decided = [replace(each) for each in self.decided]
-        return replace(self, known={**self.known}, saves=[*self.saves], decided=decided)
+    def keeper(self) -> Callable[[], None]:
+        """Returns what makes the state as it is now: whoever has it, or an operation, has the same one still then."""
+        before = replace(self, known={**self.known}, saves=[*self.saves], decided=[*self.decided])
+        copies = [(self, before), *((each, replace(each)) for each in self.decided)]
 
-    def put_back(self, copy: RoundState) -> None:
-        """Be as a copy that was made before a scan: whoever has the state, or an operation, has the same one still."""
-        for operation, before in zip(self.decided, copy.decided, strict=False):
-            operation.going = before.going
-        for each in fields(self):
-            if each.name != "decided":
-                setattr(self, each.name, getattr(copy, each.name))
+        def put_back() -> None:
+            for found, copy in copies:
+                for each in fields(found):
+                    setattr(found, each.name, getattr(copy, each.name))
+
+        return put_back
 
     def write(self, store: str) -> None:
         """Write it into the folder of a store, atomically."""

@@ -94,15 +94,6 @@ def files_of(writes: Iterable[Write]) -> int:
     return len({write.whole or write.path for write in writes})
 
 
-class UnseenError(OSError):
-    """What was written could not be looked at afterwards; the text says why."""
-
-    def __init__(self, why: str, failed: Sequence[str]) -> None:
-        super().__init__(why)
-        self.failed = failed
-        """The paths of the files that are not as they should be."""
-
-
 class RoundUndo:
     """Undo and redo in one round."""
 
@@ -321,7 +312,7 @@ class RoundUndo:
         `notes` has the lines for the agents, by path.
         """
         operation, failed = self.note(writes, notes)
-        self.see(operation, failed)
+        self.see(operation)
         return failed
 
     def note(
@@ -329,22 +320,19 @@ class RoundUndo:
     ) -> tuple[Operation, list[str]]:
         """Remember what was written, as the disk has it by now. `see` makes that last.
 
-        Also returns the paths of the files that are not as they should be. Raises UnseenError.
+        Also returns the paths of the files that are not as they should be.
         """
-        failed = self._failed(writes)
+        failed = self.failed(writes)
         disk = {write.path: (write.expected, _planned(write)) for write in writes}
         operation = self._round.operation(disk, disk)
         operation.notes = limited([line for path in disk if path not in failed for line in notes.get(path, ())])
         self._round.remember(operation)
         done = [write for write in writes if write.path not in failed]
         after = {write.path: disk[write.path][1] for write in done}
-        try:
-            self._have_on_disk(after, done)
-            self._set_base(operation, done)
-            origins = {path: self._state.origin_of(path) for path in after}
-            now = self._objects.entries(self._state.base, [*after, *origins.values()])
-        except OSError as error:
-            raise self.unseen(error, failed) from error
+        self._have_on_disk(after, done)
+        self._set_base(operation, done)
+        origins = {path: self._state.origin_of(path) for path in after}
+        now = self._objects.entries(self._state.base, [*after, *origins.values()])
         for write in done:
             entry, base = after[write.path], now.get(origins[write.path])
             if write.ops and entry:
@@ -366,23 +354,14 @@ class RoundUndo:
             self._round.saved_at.pop(path, None)
             self._state.know(path, lines=None)
 
-    def unseen(self, error: OSError, failed: Sequence[str]) -> UnseenError:
-        """What to raise if an operation can't be noted as a whole: it can be taken back in any case."""
-        with contextlib.suppress(OSError):
-            self._round.save()
-        return UnseenError(str(error), failed)
-
-    def see(self, operation: Operation, failed: Sequence[str]) -> None:
-        """Have an operation on the disk in one step with all that follows from it, and scan. Raises UnseenError."""
-        try:
-            self._round.part_renamed()
-            self._round.save()
-            self._scan_own(operation.disk)
-            after = self._objects.entries(self._state.now, list(operation.disk))
-            operation.disk = {path: (before, after.get(path)) for path, (before, _) in operation.disk.items()}
-            self._round.save()
-        except OSError as error:
-            raise UnseenError(str(error), failed) from error
+    def see(self, operation: Operation) -> None:
+        """Have an operation on the disk in one step with all that follows from it, and scan."""
+        self._round.part_renamed()
+        self._round.save()
+        self._scan_own(operation.disk)
+        after = self._objects.entries(self._state.now, list(operation.disk))
+        operation.disk = {path: (before, after.get(path)) for path, (before, _) in operation.disk.items()}
+        self._round.save()
 
     def finish_as_person(self, writes: Sequence[Write]) -> list[str]:
         """The same for what was written as the person would: the baseline follows it, whoever waits for a review."""
@@ -391,17 +370,14 @@ class RoundUndo:
         paths += self._round.apart(paths)
         before = self._objects.entries(self._state.base, paths)
         operation, failed = self.note(writes)
-        try:
-            now = self._objects.entries(self._state.now, paths)
-            for write in writes:
-                if write.path not in failed:
-                    self._state.know(write.path, lines=lines[write.path])
-                    self._round.follow(write.path, write.expected, now.get(write.path), is_save=False)
-            after = self._objects.entries(self._state.base, paths)
-            operation.base = {path: (before.get(path), after.get(path)) for path in paths}
-        except OSError as error:
-            raise self.unseen(error, failed) from error
-        self.see(operation, failed)
+        now = self._objects.entries(self._state.now, paths)
+        for write in writes:
+            if write.path not in failed:
+                self._state.know(write.path, lines=lines[write.path])
+                self._round.follow(write.path, write.expected, now.get(write.path), is_save=False)
+        after = self._objects.entries(self._state.base, paths)
+        operation.base = {path: (before.get(path), after.get(path)) for path in paths}
+        self.see(operation)
         self._round.settle()
         return failed
 
@@ -419,7 +395,7 @@ class RoundUndo:
             for path in entries:
                 self._state.know(path, is_created=False)
 
-    def _failed(self, writes: Iterable[Write]) -> list[str]:
+    def failed(self, writes: Iterable[Write]) -> list[str]:
         """The paths of the files that are not as they should be."""
         return [write.path for write in writes if not self._is_as_it_should_be(write)]
 
@@ -537,44 +513,41 @@ class RoundUndo:
 
         Returns what is not as it should be.
         """
-        failed = self._failed(writes)
+        failed = self.failed(writes)
         written = {write.path for write in writes if write.path in operation.disk} - {*failed}
         rest = {path: pair for path, pair in operation.disk.items() if pair[0] != pair[1] and path not in written}
         agents = {path: self._state.of(path).agents for path in operation.files}
-        try:
-            subtracted, left = self._subtraction.of(operation, rest)
-            done = [write for write in writes if write.path in written]
-            self._have_on_disk({path: operation.disk[path][0] for path in written}, done)
-            back = [path for path in operation.files if path not in rest and path not in left]
-            moved = {old: new for new, old in self._state.renamed().items()}  # by an agent, since the decision
-            for path in back:
-                then, now = operation.known.get(path, FileState()), self._state.of(path)
-                both = tuple(dict.fromkeys((*then.agents, *agents[path])))
-                self._state.know(path, agents=both, is_created=then.is_created or now.is_created)
-                if then.origin:
-                    self._state.know(moved.get(path, path), origin=then.origin, is_parted=then.is_parted)
-            if operation.is_edited and not rest:
-                self._typed_back(operation)
-            self._subtraction.apply(subtracted)
-            for path, mode in operation.modes.items():
-                if path in back:
-                    self._round.store.modes.noted(path, mode)
-            if rest or left:
-                operation.disk = rest
-                operation.base = {path: pair for path, pair in operation.base.items() if path not in back}
-                about = tuple(f"{path}{mark}" for path in back for mark in (":", ", line"))
-                operation.notes = [note for note in operation.notes if not note.startswith(about)]
-            else:
-                self._state.decided.remove(operation)
-                self._round.put_off_no_more(operation.going)
-                if operation.accepted:
-                    self._tell_of_accepted(operation)
-            self._round.part_renamed()
-            self._round.save()
-            self._scan_own(back)
-            self._round.save()
-        except OSError as error:
-            raise UnseenError(str(error), failed) from error
+        subtracted, left = self._subtraction.of(operation, rest)
+        done = [write for write in writes if write.path in written]
+        self._have_on_disk({path: operation.disk[path][0] for path in written}, done)
+        back = [path for path in operation.files if path not in rest and path not in left]
+        moved = {old: new for new, old in self._state.renamed().items()}  # by an agent, since the decision
+        for path in back:
+            then, now = operation.known.get(path, FileState()), self._state.of(path)
+            both = tuple(dict.fromkeys((*then.agents, *agents[path])))
+            self._state.know(path, agents=both, is_created=then.is_created or now.is_created)
+            if then.origin:
+                self._state.know(moved.get(path, path), origin=then.origin, is_parted=then.is_parted)
+        if operation.is_edited and not rest:
+            self._typed_back(operation)
+        self._subtraction.apply(subtracted)
+        for path, mode in operation.modes.items():
+            if path in back:
+                self._round.store.modes.noted(path, mode)
+        if rest or left:
+            operation.disk = rest
+            operation.base = {path: pair for path, pair in operation.base.items() if path not in back}
+            about = tuple(f"{path}{mark}" for path in back for mark in (":", ", line"))
+            operation.notes = [note for note in operation.notes if not note.startswith(about)]
+        else:
+            self._state.decided.remove(operation)
+            self._round.put_off_no_more(operation.going)
+            if operation.accepted:
+                self._tell_of_accepted(operation)
+        self._round.part_renamed()
+        self._round.save()
+        self._scan_own(back)
+        self._round.save()
         return failed
 
     def _typed_back(self, operation: Operation) -> None:

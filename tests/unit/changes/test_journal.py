@@ -16,7 +16,7 @@ import pytest
 
 from companion.changes.journal import Intent, Journal, StoppedError
 from companion.changes.state import RoundState
-from companion.changes.undo import UnseenError, Write, files_of
+from companion.changes.undo import Write, files_of
 from companion.snapshots.entries import FILE
 from companion.snapshots.files import WriteRefusedError
 from companion.snapshots.git import GitStoppedError
@@ -303,7 +303,7 @@ def test_a_look_that_fails_after_an_undo_leaves_a_line_of_both(
         raise GitStoppedError("killed")
 
     monkeypatch.setattr(folder.store, "scan", fails)
-    with pytest.raises(UnseenError):
+    with pytest.raises(GitStoppedError):
         folder.redo() if what == "back" else decide(folder, what, number)
     monkeypatch.undo()
     folder.scan()

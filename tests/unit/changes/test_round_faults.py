@@ -14,6 +14,9 @@ import pytest
 
 from companion.changes import places
 from companion.changes.journal import Journal
+from companion.changes.round import Round
+from companion.changes.rows import ChangeRow
+from companion.changes.state import RoundState
 from companion.changes.undo import Write
 from companion.platforms.files import FolderEntry
 from companion.snapshots import files
@@ -23,6 +26,7 @@ from companion.snapshots.objects import StoreObjects
 from companion.snapshots.store import Store
 
 from .folders import tree
+from .test_rounds import checked_out
 from .work import AGENT, LINES, WINDOW, Work
 
 
@@ -412,3 +416,79 @@ async def test_what_waits_is_not_removed_with_a_store_whose_disk_fails(work: Wor
     async with Work(work.stores, work.folders) as again:
         await again.begun()
         await again.until(lambda: "a.py" in again.rows)
+
+
+async def decide(work: Work, row: ChangeRow, decision: str) -> None:
+    match decision:
+        case "keep":
+            work.decisions.decide_files(WINDOW, [row], "keep")
+        case "put off":
+            work.decisions.decide_files(WINDOW, [row], "undo")
+        case "they are mine":
+            work.decisions.they_are_mine(WINDOW)
+        case "begin":
+            work.rounds.begin(WINDOW)
+        case "take back":
+            work.decisions.take_back(WINDOW)
+        case _:
+            changes = await work.rounds.file(row.root, row.path)
+            assert changes
+            await work.decisions.decide_changes(WINDOW, row, "keep", [(changes.changes[0][4], None)])
+
+
+@pytest.mark.parametrize("decision", ["keep", "keep a change", "put off", "they are mine", "begin", "take back"])
+async def test_a_decision_that_can_not_be_written_down_is_none(
+    work: Work, monkeypatch: pytest.MonkeyPatch, decision: str
+):
+    if decision == "they are mine":
+        await checked_out(work)
+    elif decision == "put off":
+        await work.in_turn()
+    else:
+        await work.begun()
+    [folder] = work.known.folders.values()
+    (work.path / "a.py").chmod(0o600)
+    if decision == "they are mine":
+        await work.until(lambda: work.editor.said)
+    else:
+        (work.path / "a.py").write_text(f"agent\n{LINES}agent\n")
+    await work.until(lambda: "a.py" in work.rows)
+    row = work.rows["a.py"]
+    if decision == "take back":
+        work.decisions.decide_files(WINDOW, [row], "keep")
+        await work.until(lambda: not work.rows)
+    rows = work.rows
+
+    def known() -> tuple[object, ...]:
+        state = folder.round.state
+        return state.began, state.base, [*state.decided], state.going, {**folder.round.store.modes.own}
+
+    before = known()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RoundState, "write", full)
+        await decide(work, row, decision)
+        said = ("No space left on device.", "the disk of the snapshots is full. Free some space.")
+        await work.until(lambda: any(each.endswith(said) for each, _ in work.editor.said))
+        assert known() == before
+        assert work.rows == rows
+
+
+async def test_an_undo_that_can_not_be_noted_is_told_as_written(work: Work, monkeypatch: pytest.MonkeyPatch):
+    await work.begun()
+    (work.path / "a.py").write_text("agent\n")
+    await work.until(lambda: work.rows)
+
+    def killed(*_: object) -> None:
+        raise GitStoppedError("it was killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Round, "operation", killed)
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
+        said = "What was written in 1 file could not be looked at: it was killed.", WINDOW
+        await work.until(lambda: said in work.editor.mentioned)
+    await work.until(lambda: not work.rows)
+    assert (work.path / "a.py").read_text() == LINES
