@@ -48,7 +48,7 @@ def clear_temporaries(root: str, paths: Iterable[str]) -> None:
 
 @contextlib.contextmanager
 def _held(
-    root: str, path: str, what: str, passed: type[OSError] = WriteRefusedError, *, makes_folders: bool = False
+    root: str, path: str, what: str, passed: tuple[type[OSError], ...] = (), *, makes_folders: bool = False
 ) -> Generator[FolderEntry]:
     """Hold the folder of a file: none is behind a link, or in `.git`. The root has no links.
 
@@ -60,7 +60,7 @@ def _held(
     try:
         with files.place(full, makes_folders=makes_folders) as at:
             yield at
-    except (WriteRefusedError, passed):
+    except (WriteRefusedError, *passed):
         raise
     except files.LinkedError as error:
         raise WriteRefusedError(f"{path} {error.why}") from error
@@ -75,7 +75,7 @@ def current(root: str, path: str) -> tuple[str, bytes] | None:
         WriteRefusedError: it is something else, or can't be read.
     """
     try:
-        with _held(root, path, "read", FileNotFoundError) as at:
+        with _held(root, path, "read", (FileNotFoundError, files.LinkedError)) as at:
             found = at.found()
             if stat.S_ISLNK(found.st_mode):
                 return LINK, os.fsencode(at.link())
@@ -83,7 +83,7 @@ def current(root: str, path: str) -> tuple[str, bytes] | None:
                 return None
             read = at.read(LARGEST)
             return _mode(read.found.st_mode), read.data
-    except FileNotFoundError:
+    except (FileNotFoundError, files.LinkedError):  # what is behind a link is in no folder of the root
         return None
 
 
@@ -183,7 +183,7 @@ def set_mode(root: str, path: str, mode: str, full_mode: int | None = None) -> N
 
 def delete(root: str, path: str, keeps: frozenset[str] = frozenset()) -> None:
     """Delete a file, and the folders that are empty then; `keeps` stay, with a slash each. Raises WriteRefusedError."""
-    with contextlib.suppress(FileNotFoundError), _held(root, path, "deleted", FileNotFoundError) as at:
+    with contextlib.suppress(FileNotFoundError), _held(root, path, "deleted", (FileNotFoundError,)) as at:
         at.unlink()
     folder = os.path.dirname(path)
     with contextlib.suppress(OSError):

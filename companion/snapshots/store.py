@@ -27,7 +27,7 @@ from .files import blob_id, large_id
 from .git import Git, GitError, GitStoppedError, names_in
 from .objects import EMPTY_TREE, OWN, SCRATCH, Commits, StoreObjects
 from .project import EXCLUDES, Repository
-from .store_index import IndexListing, StoreIndex, Survey, ids_in
+from .store_index import IndexListing, StoreIndex, Survey, add_parents, ids_in
 
 MANY_FILES = 200_000
 MANY_BYTES = 5 * 1024**3
@@ -386,6 +386,9 @@ class Store:
         beside: dict[str, Entry] = {}
         stats: dict[str, tuple[int, ...]] = {}
         size = 0
+        behind = self._behind_links(seen)
+        gone |= behind
+        seen -= behind
         excluded = self.excluded([*seen])
         for path in seen:
             full = os.path.join(self.root, path)
@@ -420,6 +423,14 @@ class Store:
             raise TooLargeError(files, size)
         self._known = 0
         return sorted(add), beside, stats
+
+    def _behind_links(self, paths: Iterable[str]) -> set[str]:
+        """Those of some files that are in a folder no longer, but behind the link that has its place."""
+        folders = set[str]()
+        for path in paths:
+            add_parents(path, folders)
+        links = tuple(f"{each}/" for each in folders if os.path.islink(os.path.join(self.root, each)))
+        return {path for path in paths if path.startswith(links)} if links else set()
 
     def _large(self, path: str, mode: str) -> Entry:
         """A file that isn't copied has git's id, so that it may be found in the person's repository."""

@@ -227,3 +227,15 @@ def test_a_checkpoint_brings_permissions_back(folder: Folder):
         folder.undoing.write(write)
     assert (folder.checkpoints.finish_restore(writes, base), left) == ([], [])
     assert tree(folder.path) == before
+
+
+def test_a_folder_of_an_agent_in_the_place_of_a_link_is_undone_and_said_to_be(tmp_path: Path):
+    """What is behind the link then is in no folder of the root: it was listed as a file that can't be read."""
+    folder = Folder(tmp_path)
+    folder.write("real/a.txt", "one\n")
+    (folder.path / "link").symlink_to("real")
+    folder.round.begin()
+    before = tree(folder.path)
+    (folder.path / "link").unlink()
+    folder.write("link/a.txt", "agent\n")
+    folder.undo_all_to(before)
