@@ -682,6 +682,22 @@ def caret_row(view: sublime.View) -> int:
     return rows_in(view, view.sel()[0])[1] if len(view.sel()) else 0
 
 
+def selected_rows(view: sublime.View, ranges: Sequence[range]) -> dict[int, set[int]]:
+    """The rows at the carets and selections of a view, by the number of the range that has them, from the top.
+
+    The ranges are ascending. A caret means all rows of its range.
+    """
+    found: defaultdict[int, set[int]] = defaultdict(set)
+    for region in view.sel():
+        first, last = rows_in(view, region)
+        for at in range(bisect_left(ranges, first, key=lambda rows: rows[-1]), len(ranges)):
+            if ranges[at].start > last:
+                break
+            selected = range(max(first, ranges[at].start), min(last + 1, ranges[at].stop))
+            found[at].update(ranges[at] if region.empty() else selected)
+    return dict(sorted(found.items()))
+
+
 def pieces(rows: Iterable[int]) -> list[tuple[int, int]]:
     """The first and the last one of each run of rows, from the top."""
     known = set(rows)

@@ -509,9 +509,6 @@ class SinceFeed(ReviewFeed):
         trouble = self._listing.trouble if self._listing else ""
         return trouble or f"Nothing has changed since {self._name}."
 
-    def _written_file(self, key: FileKey, row: ChangeRow) -> ListedFile:
-        return ListedFile(key, self._shown(row.full_path), row.version, row.count, "", row.kind, row.note)
-
     def _bodies(self, companion: Companion, root: str, paths: Sequence[str]) -> Any:
         return companion.since.bodies(WindowId(self.window.id()), self.point, paths)
 

@@ -38,7 +38,7 @@ from ..own_views import VIEWS
 from ..panels import say
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible, select
 from .answers import JUST_APPEARED, LONGEST_NAME, SETTLED
-from .diff_marks import OUTLINED, add_lines, add_words, caret_row, pieces, rows_in
+from .diff_marks import OUTLINED, add_lines, add_words, caret_row, pieces, rows_in, selected_rows
 from .diff_marks import Kind as DiffKind
 from .feed import ReviewFeed
 from .header import show_reason
@@ -733,18 +733,9 @@ class ReviewTab:
         """
         row = self._rows[self._blocks.index(block)] + 1
         under_way = self._decisions.under_way(block.file.key, body) if block.file else set[int]()
-        found: defaultdict[int, set[int]] = defaultdict(set)
-        for region in self.view.sel():
-            first, last = (at - row for at in rows_in(self.view, region))
-            start = max(body.change_at(max(min(first, body.lines - 1), 0)), 0)
-            for change in range(start, len(body.changes)):
-                lines = body.lines_of(change)
-                if lines.start > last:
-                    break
-                selected = range(max(first, lines.start), min(last + 1, lines.stop))
-                if selected and change not in under_way:
-                    found[change].update(lines if region.empty() else selected)
-        return dict(sorted(found.items()))
+        lines = (body.lines_of(change) for change in range(len(body.changes)))
+        found = selected_rows(self.view, [range(row + each.start, row + each.stop) for each in lines])
+        return {change: {at - row for at in rows} for change, rows in found.items() if change not in under_way}
 
     def _chosen(self, body: Body, selected: Mapping[int, Collection[int]]) -> list[tuple[int, Lines]]:
         """These changes of a body, with the file's lines if only some are selected. What can't be decided is said."""

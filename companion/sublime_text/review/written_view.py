@@ -31,6 +31,7 @@ from .diff_marks import (
     gone_lines,
     pieces,
     rows_in,
+    selected_rows,
 )
 from .side_by_side import Lines
 
@@ -174,16 +175,14 @@ class WrittenView(MarkedChanges):
         if len(regions) != len(self.changes.changes):
             return []
         found: list[tuple[str, tuple[int, int] | None]] = []
-        selections = [(*rows_in(self.view, each), each.empty()) for each in self.view.sel()]
-        for change, region in zip(self.changes.changes, regions, strict=True):
-            start, end = rows_in(self.view, region)
-            touching = [each for each in selections if start <= each[1] and each[0] <= end]
-            selected = {row for first, last, _ in touching for row in range(max(first, start), min(last, end) + 1)}
-            if any(is_caret for *_, is_caret in touching) or len(selected) == end - start + 1:
-                found.append((change[4], None))
+        ranges = [range(first, last + 1) for first, last in (rows_in(self.view, region) for region in regions)]
+        for at, selected in selected_rows(self.view, ranges).items():
+            _, _, start, _, key = self.changes.changes[at]
+            if len(selected) == len(ranges[at]):
+                found.append((key, None))
             else:
-                shift = change[2] - start
-                found += [(change[4], (first + shift, last + shift)) for first, last in pieces(selected)]
+                shift = start - ranges[at].start
+                found += [(key, (first + shift, last + shift)) for first, last in pieces(selected)]
         return found
 
     def go_on_from(self, row: int) -> None:
