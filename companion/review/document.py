@@ -171,13 +171,10 @@ class Body:
         """What tells a change from others of its file, wherever it has moved to."""
         return tuple(self.kinds[at] + self.line(at) for at in self.lines_of(change))
 
-    def _end(self, change: int) -> int:
-        old_start, old_end, new_start, new_end, _ = self.changes[change]
-        return self.firsts[change] + old_end - old_start + new_end - new_start
-
     def lines_of(self, change: int) -> range:
         """The numbers of a change's lines."""
-        return range(self.firsts[change], self._end(change))
+        old_start, old_end, new_start, new_end, _ = self.changes[change]
+        return range(first := self.firsts[change], first + old_end - old_start + new_end - new_start)
 
     def nearest(self, ident: tuple[str, ...], change: int) -> int:
         """The change with this `ident` that is nearest to where it was; that which is there now if it is gone."""

@@ -156,7 +156,8 @@ class TestRemovedLines(ReviewCase):
         self.press("c")
         self.screen.inputs[-1][2]("Why?")
         self.assertEqual([each.first for each in self.panel.comments], [5])
-        loaded("sublime_text.package").adapter().diffs.show_front(self.window)
+        diffs = loaded("sublime_text.package").adapter().diffs
+        diffs.show(diffs.find(self.proposal))
         self.proposal.run_command("qwen_companion_accept_diff")
         yield lambda: not self.proposal.is_valid()
         path.write_text(new)

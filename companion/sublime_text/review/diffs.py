@@ -299,11 +299,6 @@ class Diffs:
         diff.toggle_layout()
         return True
 
-    def show_front(self, window: sublime.Window) -> None:
-        """Go to the diff that a window shows, else to its oldest one."""
-        if diffs := self.in_window(window):
-            self.show(next((diff for diff in diffs if diff.is_shown), diffs[0]))
-
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
         if not self._open or (window.active_view() != view and not is_in_panel(view)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Hashable, Sequence
 from dataclasses import astuple
 from functools import partial
 from pathlib import PurePath
@@ -23,7 +23,7 @@ from ...chats.transcript.plain import flat
 from ...editor import WindowId
 from ...review.changes import Count, changes, counted, lines_of, revert_fingerprint
 from ...review.compare import Change
-from ...review.document import NOTHING, Block, Body, DoneLine, FileKey, ListedFile, ReviewTurn, body_of
+from ...review.document import NOTHING, Body, DoneLine, FileKey, ListedFile, ReviewTurn, body_of
 from ..bridge import unsaid
 from ..own_views import Kind
 from ..panels import PanelItem, choose, say
@@ -67,8 +67,8 @@ class ReviewFeed:
         """As far as they were asked for. One may be that of a version before."""
         self.rows: dict[FileKey, ChangeRow] = {}
         self.proposals: dict[FileKey, DiffView] = {}
-        self.comments: dict[str, Comment] = {}
-        """By their ids."""
+        self.comments: dict[Hashable, Comment] = {}
+        """Comments and notes, by the keys of their lines."""
         self.answered: list[str] = []
         """A line for each proposal that was answered since none waited last."""
         self.turns: list[ReviewTurn] | None = None
@@ -97,7 +97,7 @@ class ReviewFeed:
         self.note_answers()
         listing = self._adapter.written.listings.of(self.window)
         self.rows = {FileKey("written", row.root, row.path): row for row in listing.rows}
-        self.comments = {comment.id: comment for comment in self._adapter.comments.of_window(self.window)}
+        self._take_comments()
         if all(_contents(row) in self._turns_of for row in listing.rows):
             self.turns = [*self._proposing(), *self._turns()]
             self._listed = {file.key: file for turn in self.turns for file in turn.files}
@@ -105,6 +105,9 @@ class ReviewFeed:
         elif not self._asks_turns:
             self._ask_turns(listing.rows)
         self.decisions.look()
+
+    def _take_comments(self) -> None:
+        self.comments = {_key_of(each): each for each in self._adapter.comments.of_window(self.window)}
 
     def note_answers(self) -> None:
         """Take on which proposals wait, before one that was answered is forgotten."""
@@ -141,14 +144,6 @@ class ReviewFeed:
 
     def end(self) -> None:
         """Its tab is closed."""
-
-    def comment_of(self, block: Block) -> Comment | None:
-        """The comment or the note of a line."""
-        match block.key:
-            case ("comment", str(identifier)):
-                return self.comments.get(identifier)
-            case _:
-                return None
 
     def is_current(self, key: FileKey, version: str) -> bool:
         """Whether a file's body is that of a version."""
@@ -362,13 +357,17 @@ def _contents(row: ChangeRow) -> tuple[str, ...]:
     return row.root, row.path, row.before, row.after
 
 
+def _key_of(comment: Comment) -> Hashable:
+    return "comment", comment.id
+
+
 def _line_of(comment: Comment) -> DoneLine:
     place = f"{PurePath(comment.path).name}:{comment.first}"
     if comment.by:
         words = f"{comment.by} points out · {place} · {comment.words}"
     else:
         words = f"{place} · {comment.words} · {comment.state or 'to send'} · {comment.agent or 'you'}"
-    return DoneLine(("comment", comment.id), words, is_comment=True)
+    return DoneLine(_key_of(comment), words, is_comment=True)
 
 
 def _proposed(old: str, new: str) -> Body:
@@ -479,7 +478,7 @@ class SinceFeed(ReviewFeed):
 
     def look(self) -> None:
         """Take on what differs by now."""
-        self.comments = {comment.id: comment for comment in self._adapter.comments.of_window(self.window)}
+        self._take_comments()
         if self._is_stale and not self._asks:
             self._ask_listing()
         if self._listing is None:

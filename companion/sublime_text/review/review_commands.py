@@ -238,7 +238,7 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
         elif diffs and is_in_file:
             adapter.diffs.show(diffs[0 if step > 0 else -1], step)
         elif diffs:
-            adapter.diffs.show_front(self.window)
+            adapter.diffs.show(next((diff for diff in diffs if diff.is_shown), diffs[0]))
         elif other := adapter.diffs.elsewhere(self.window):
             other.window.bring_to_front()
             adapter.diffs.show(other)
@@ -675,7 +675,7 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
                 adapter.written.open_line(window, row, number or 1, beside=has_baseline)
 
             if_openable(adapter, window, row.full_path, open_it)
-        elif said := feed.comment_of(block):
+        elif said := feed.comments.get(block.key):
             go_to(adapter, window, said)
         elif tab.turn:
             _show_turn(adapter, window, tab.turn)
@@ -683,7 +683,7 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
     def _comment(self, adapter: Adapter, window: sublime.Window, tab: ReviewTab) -> None:
         feed, (block, line) = tab.feed, tab.here()
         number, body = _number(block, line), block.body
-        if (said := feed.comment_of(block)) and said.by:
+        if (said := feed.comments.get(block.key)) and said.by:
             target = CommentTarget(said.path, said.side, said.by)
             adapter.comments.write_at(window, target, said.first, said.lines)
             return
@@ -705,7 +705,7 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
 
     def _dismiss(self, adapter: Adapter, window: sublime.Window, tab: ReviewTab) -> None:
         block, _ = tab.here()
-        if (said := tab.feed.comment_of(block)) and said.by:
+        if (said := tab.feed.comments.get(block.key)) and said.by:
             adapter.comments.delete([said])
         else:
             say(window, "Put the caret on what an agent points out to dismiss it.")

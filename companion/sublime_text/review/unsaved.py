@@ -422,11 +422,8 @@ class UnsavedTexts:
         )
 
     def _clicked(self, view: sublime.View, href: str) -> None:
-        match href:
-            case "merge" | "keep" | "take":
-                self.decide(view, href)
-            case _:
-                pass
+        if href in CHOICES:
+            self.decide(view, href)
 
 
 CHOICES: Mapping[str, tuple[str, str]] = {
@@ -553,8 +550,5 @@ class OverwrittenTexts:
                 phantoms.update([])
 
     def _clicked(self, view: sublime.View, href: str) -> None:
-        match href:
-            case "compare":
-                self.compare(view)
-            case _:
-                pass
+        if href == "compare":
+            self.compare(view)

@@ -158,12 +158,9 @@ class WrittenListings:
         """Whether a file had the focus as it is on the disk now."""
         return (row.full_path, row.after) in self._viewed
 
-    def is_first_view(self, row: ChangeRow) -> bool:
-        """A file got the focus: whether it had not before, as it is on the disk now."""
-        seen = row.full_path, row.after
-        is_first = seen not in self._viewed
-        self._viewed.add(seen)
-        return is_first
+    def viewed(self, row: ChangeRow) -> None:
+        """A file got the focus."""
+        self._viewed.add((row.full_path, row.after))
 
     def row_in(self, view: sublime.View) -> ChangeRow | None:
         """The row of the file in a tab of the person's own."""
@@ -304,8 +301,8 @@ class WrittenChanges:
                 if marked.view != view and marked.view.window() == window:
                     marked.hide_removed()
         self._refresh(view)
-        if (row := self.listings.row_in(view)) and self.listings.is_first_view(row):
-            self._adapter.review_changed(window)
+        if row := self.listings.row_in(view):
+            self.listings.viewed(row)
 
     def caret_moved(self, view: sublime.View) -> None:
         """The carets of a view have moved."""
@@ -491,12 +488,8 @@ class WrittenChanges:
         self._edited.restore(marked)
 
     def _clicked(self, number: int, what: str, key: str) -> None:
-        marked = self._views.get(number)
-        match what:
-            case "keep" | "undo" if marked:
-                self._decide(marked, what, [(key, None)], lambda: None)
-            case _:
-                pass
+        if (marked := self._views.get(number)) and what in ("keep", "undo"):
+            self._decide(marked, what, [(key, None)], lambda: None)
 
     def has_change_at_caret(self, view: sublime.View) -> bool:
         """Whether a caret is in a change."""
