@@ -629,6 +629,16 @@ class TestWritten(ChangesCase):
         yield from self.marked(right, 2)
         return right
 
+    def test_the_key_of_next_change_goes_on_in_the_file_from_beside_it(self) -> Steps:
+        """From its baseline it went to the first change of the first file."""
+        yield from self.opened_at_first()
+        right = yield from self.beside()
+        self.put_caret(right, 3)
+        self.window.focus_view(self.baselines()[0])
+        self.window.run_command("qwen_companion_go_to_diff")
+        self.assertEqual(self.window.active_view(), right)
+        self.assertEqual(right.rowcol(right.sel()[0].b)[0], 19)
+
     def reviewed_elsewhere(self) -> Steps:
         """The agent takes its changes back, and the baseline is shown no more."""
         self.path.write_text(LINES, newline="")

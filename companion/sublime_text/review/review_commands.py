@@ -224,6 +224,7 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
         if view and adapter.diffs.awaited.has(view):
             adapter.diffs.awaited.later(lambda: self.run(previous=previous))
             return
+        view = adapter.written.sides.right_of(view) if view else None
         diffs, rows = adapter.diffs.in_window(self.window), adapter.written.listings.of(self.window).rows
         is_in_file = view is not None and adapter.written.listings.row_in(view) is not None
         if view and (tab := adapter.review.of(view)):

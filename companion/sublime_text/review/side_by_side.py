@@ -213,6 +213,10 @@ class SidesByWindow:
         """Whether a view is shown, or was cloned for that."""
         return any(sides.has(view) for sides in self._shown.values())
 
+    def right_of(self, view: sublime.View) -> sublime.View:
+        """The file beside which a view is shown, else the view itself."""
+        return next((sides.right for sides in self._shown.values() if sides.left == view), view)
+
     def with_baseline(self, view: sublime.View) -> Sides | None:
         """What has a view on the right and its baseline on the left."""
         return next((sides for sides in self._shown.values() if sides.right == view and sides.is_baseline), None)

@@ -231,7 +231,7 @@ class WrittenChanges:
         self._onward: dict[int, Onward] = {}
         """What was decided by a key in a view, after which the next change comes."""
         self._edited = EditedViews(adapter)
-        self._sides = SidesByWindow(adapter.focus)
+        self.sides = SidesByWindow(adapter.focus)
         self.overwritten = OverwrittenTexts(adapter)
 
     @posted
@@ -293,7 +293,7 @@ class WrittenChanges:
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
-        self._sides.wake(window)
+        self.sides.wake(window)
         if self.listings.is_empty:
             return
         if not is_in_panel(view):
@@ -319,7 +319,7 @@ class WrittenChanges:
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
-        self._sides.closed(view)
+        self.sides.closed(view)
         self._views.pop(view.id(), None)
         self._asked.pop(view.id(), None)
         self._onward.pop(view.id(), None)
@@ -328,11 +328,11 @@ class WrittenChanges:
     def window_closed(self, window: sublime.Window) -> None:
         """A window closes."""
         self.listings.forget(window)
-        self._sides.forget(window)
+        self.sides.forget(window)
 
     def close_all(self) -> None:
         """The package is unloaded."""
-        self._sides.close_all()
+        self.sides.close_all()
         for marked in self._views.values():
             marked.clear()
         self._views.clear()
@@ -344,11 +344,11 @@ class WrittenChanges:
 
     def can_toggle(self, view: sublime.View) -> bool:
         """Whether a view can be shown beside its baseline, or is."""
-        return view.id() in self._views or self._sides.has(view)
+        return view.id() in self._views or self.sides.has(view)
 
     def toggle_layout(self, view: sublime.View) -> None:
         """Show a file beside its baseline, or alone again."""
-        if self._sides.close_with(view):
+        if self.sides.close_with(view):
             return
         if marked := self._views.get(view.id()):
             at = time.strftime("%H:%M", time.localtime())
@@ -359,7 +359,7 @@ class WrittenChanges:
         self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool = False
     ) -> None:
         """Show a text with a title beside a view; the lines are those that differ."""
-        if right := self._sides.show(view, text, title, changes, is_baseline=is_baseline):
+        if right := self.sides.show(view, text, title, changes, is_baseline=is_baseline):
             self._refresh(right)
 
     def _refresh(self, view: sublime.View) -> None:
@@ -440,7 +440,7 @@ class WrittenChanges:
             marked = self._views[number] = WrittenView(view, row, changes, typed, partial(self._clicked, number))
         if view.is_dirty():
             self._edited.edited(view)
-        if sides := self._sides.with_baseline(view):
+        if sides := self.sides.with_baseline(view):
             sides.show(changes.baseline, marked.lines)
         self._arrive(marked, changes)
 
@@ -483,8 +483,8 @@ class WrittenChanges:
     def _clear(self, marked: WrittenView) -> None:
         """Nothing of a file waits any more: its gutter compares with git again, as the person's settings say."""
         marked.clear()
-        if sides := self._sides.with_baseline(marked.view):
-            self._sides.close_with(sides.right)
+        if sides := self.sides.with_baseline(marked.view):
+            self.sides.close_with(sides.right)
         self._edited.restore(marked)
 
     def _clicked(self, number: int, what: str, key: str) -> None:
@@ -650,7 +650,7 @@ class WrittenChanges:
                 self._going[view.id()] = _Going(is_beside=True)
                 self._asked.pop(view.id(), None)
                 self._refresh(view)
-            elif beside and not self._sides.has(view):
+            elif beside and not self.sides.has(view):
                 self.toggle_layout(view)
 
         open_line(self._adapter, window, row.full_path, line, opened)
