@@ -89,6 +89,11 @@ class TestSelectionsThatEndAtALine(CaretCase):
             self.screen.messages.clear()
             self.press("u")
             self.assertTrue(self.screen.said("Select lines of one file."))
+        self.go_to("three")
+        self.tab.sel().add(sublime.Region(self.tab.text_point(lines.index("seven"), 0)))
+        self.screen.messages.clear()
+        self.press("u")
+        self.assertTrue(self.screen.said("Select lines of one file."))
         yield 300
         self.assertEqual((self.text("app"), self.text("b")), (mine, other))
 

@@ -616,8 +616,8 @@ class ReviewTab:
     @property
     def _is_across(self) -> bool:
         """Whether more is selected than is of one file, or of one heading: nobody knows what is meant."""
-        rows = [rows_in(self.view, region) for region in self.view.sel()]
-        return any(self._at_row(first) != self._at_row(last) for first, last in rows)
+        rows = {row for region in self.view.sel() for row in rows_in(self.view, region)}
+        return len({self._at_row(row) for row in rows}) > 1
 
     @property
     def proposal(self) -> DiffView | None:
