@@ -795,9 +795,11 @@ class TestReview(ReviewCase):
 
 
 class TestProposals(ReviewCase):
-    def proposed(self, text: str = OLD.replace("line 3\n", "line three\n").replace("line 9\n", "")) -> Steps:
+    def proposed(
+        self, text: str = OLD.replace("line 3\n", "line three\n").replace("line 9\n", ""), old: str = OLD
+    ) -> Steps:
         """A proposal with two changes, which nobody has gone to, and the Review."""
-        self.file.write_text(OLD)
+        self.file.write_text(old)
         yield from self.open_diff(text)
         self.window.focus_view(self.view)
         yield from self.review()
@@ -934,6 +936,19 @@ class TestProposals(ReviewCase):
         self.press("tab")
         yield 1_600
         self.assertFalse(self.diff.attention.is_seen)
+
+    def test_a_word_beside_what_is_in_sight_was_not_seen(self) -> Steps:
+        """The line was there, and what had changed in it was far to the right."""
+        line = "word " * 400
+        yield from self.proposed(f"{line}new\n{OLD}", f"{line}old\n{OLD}")
+        yield 1_600
+        self.assertFalse(self.diff.attention.is_seen)
+        self.go_to("word")
+        self.press("primary+s")
+        self.assertTrue(self.screen.said("Go to the changes of app.py"))
+        x = self.tab.text_to_layout(self.tab.text_point(2, len(line)))[0]
+        self.tab.set_viewport_position((x - 100, 0.0), animate=False)
+        yield lambda: self.diff.attention.is_seen
 
     def test_a_tab_behind_another_one_shows_nobody_anything(self) -> Steps:
         yield from self.proposed()

@@ -258,7 +258,8 @@ class ReviewTab:
         """Where the person is on their way to, until it is filled. Returns whether it is there."""
         self._marks = ReviewMarks(view, feed, self._clicked)
         self._is_polling = False
-        self._in_sight: tuple[int, int] = (0, 0)
+        self._in_sight: tuple[float, ...] = ()
+        """The first and the last row there, and how far it is scrolled to the right."""
         self._since = 0.0
         self._seen: dict[FileKey, tuple[str, set[int]]] = {}
         """The lines of the blocks of proposals that were in front of the person, by the version."""
@@ -312,7 +313,7 @@ class ReviewTab:
             self.view, self._marks = view, ReviewMarks(view, self.feed, self._clicked)
             _set_up(view)
             self._caret, self._left, self._goes = [*view.sel()], None, None
-            self._is_first, self._in_sight = False, (0, -1)
+            self._is_first, self._in_sight = False, ()
 
     # Showing
 
@@ -375,7 +376,7 @@ class ReviewTab:
         known, self._proposed = self._proposed, proposed
         if known is None or known == proposed:
             return
-        self._in_sight = (0, -1)
+        self._in_sight = ()
         if known.keys() != proposed.keys():
             self._came = time.monotonic()
 
@@ -502,9 +503,9 @@ class ReviewTab:
         """Take note of what has been in front of the person for a second."""
         window = self.view.window()
         is_there = window is not None and is_in_front(window) and self._adapter.focus.last(window) == self.view
-        now = time.monotonic()
-        if not is_there or (first, last) != self._in_sight:
-            self._in_sight, self._since = (first, last) if is_there else (0, -1), now
+        now, in_sight = time.monotonic(), (first, last, self.view.viewport_position()[0])
+        if not is_there or in_sight != self._in_sight:
+            self._in_sight, self._since = in_sight if is_there else (), now
             return
         if now - self._since < SETTLED:
             return
@@ -523,11 +524,24 @@ class ReviewTab:
         if diff is None or file is None or diff.attention.is_seen or not self.feed.is_current(file.key, file.version):
             return False
         version, seen = self._seen.get(file.key, ("", set[int]()))
-        lines = range(max(first - row, 0), min(last - row + 1, self._blocks[at].lines))
-        seen = {*lines} if version != file.version else {*seen, *lines}
+        lines = self._in_width(at, range(max(first - row, 0), min(last - row + 1, self._blocks[at].lines)))
+        seen = lines if version != file.version else seen | lines
         self._seen[file.key] = file.version, seen
         wanted = self._lines_to_see(at)
         return bool(wanted) and all(line in seen for line in wanted)
+
+    def _in_width(self, at: int, lines: range) -> set[int]:
+        """Those lines of a block of which no word that differs is out of sight to the right or to the left."""
+        block, left, width = self._blocks[at], self.view.viewport_position()[0], self.view.viewport_extent()[0]
+        found = {*lines}
+        if body := block.body:
+            start = self._points[at] + block.text.index("\n") + 1
+            for word in (*body.removed_words, *body.added_words):
+                line = bisect_right(body.starts, word[0])
+                ends = (self.view.text_to_layout(start + point)[0] for point in word if line in found)
+                if not all(left <= x <= left + width for x in ends):
+                    found.discard(line)
+        return found
 
     def _lines_to_see(self, at: int) -> Sequence[int]:
         """The lines of a block that show all of a proposal; none where they can't be shown, or are to be filled."""
@@ -788,7 +802,8 @@ class ReviewTab:
         if at is None:
             return False
         (first, last), wanted = self._visible_rows(), self._lines_to_see(at)
-        return bool(wanted) and all(first <= self._rows[at] + line <= last for line in wanted)
+        seen = self._in_width(at, range(first - self._rows[at], last - self._rows[at] + 1))
+        return bool(wanted) and all(line in seen for line in wanted)
 
     # The rest
 
