@@ -134,6 +134,19 @@ class TestWritten(ChangesCase):
         yield lambda: line(20) - line(19) < 1.5 * height and not status()
         self.assertEqual(self.code.sel()[0], sublime.Region(self.code.text_point(9, 0)))
 
+    def test_a_preview_is_marked_and_gone_on_in_as_any_tab(self) -> Steps:
+        """A click in the side bar shows one, which is none of the window's views for the editor."""
+        for view in self.window.views():
+            view.close()
+        self.code = self.window.open_file(str(self.path), sublime.NewFileFlags.TRANSIENT)
+        yield from self.marked(self.code, 2)
+        self.assertEqual(self.window.views(), [])
+        self.window.run_command("qwen_companion_go_to_diff")
+        self.assertEqual(self.window.active_view(), self.code)
+        self.window.run_command("qwen_companion_keep_all_changes")
+        yield from self.waits()
+        yield from self.marked(self.code, 0)
+
     def test_the_first_change_of_the_only_file_comes_after_the_last_and_that_is_said(self) -> Steps:
         """As in a proposal."""
         yield from self.opened_at_first()

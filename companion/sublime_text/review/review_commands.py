@@ -226,13 +226,14 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
             return
         view = adapter.written.sides.right_of(view) if view else None
         diffs, rows = adapter.diffs.in_window(self.window), adapter.written.listings.of(self.window).rows
+        views = self.window.views(include_transient=True)
         is_in_file = view is not None and adapter.written.listings.row_in(view) is not None
         if view and (tab := adapter.review.of(view)):
             tab.go("change", step)
         elif view and (diff := adapter.diffs.find(view)):
             adapter.diffs.entered(diff)
             diff.actions.move(step, lambda: self._go_beyond(diff, step))
-        elif rows and not diffs and not any(is_code(each) and is_visible(each) for each in self.window.views()):
+        elif rows and not diffs and not any(is_code(each) and is_visible(each) for each in views):
             adapter.review.show(self.window)
         elif rows and (not diffs or (view and is_in_file and not adapter.written.is_last(view, step))):
             adapter.written.go(self.window, view, step)

@@ -241,7 +241,7 @@ class WrittenChanges:
         before = self.listings.of(target)
         self._follow(target, before, listing)
         self.listings.set(target, listing)
-        for view in target.views():
+        for view in target.views(include_transient=True):
             self._refresh(view)
         self._adapter.review_changed(target)
         if before.rows and listing.done and not listing.rows:
