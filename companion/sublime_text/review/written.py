@@ -128,11 +128,6 @@ class WrittenListings:
         """The files that had the focus, with what was on the disk then."""
 
     @property
-    def is_empty(self) -> bool:
-        """Whether nothing was ever listed."""
-        return not self._by_window
-
-    @property
     def has_rejected(self) -> bool:
         """Whether the person has rejected a text that can be reopened, in whatever window."""
         return any(listing.has_rejected for listing in self._by_window.values())
@@ -294,8 +289,6 @@ class WrittenChanges:
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
         self.sides.wake(window)
-        if self.listings.is_empty:
-            return
         if not is_in_panel(view):
             for marked in self._views.values():
                 if marked.view != view and marked.view.window() == window:
@@ -311,11 +304,10 @@ class WrittenChanges:
 
     def loaded(self, view: sublime.View) -> None:
         """A file was loaded, loaded again or saved."""
-        if not self.listings.is_empty:
-            if going := self._going.get(view.id()):
-                going.carets = None
-            self._asked.pop(view.id(), None)
-            self._refresh(view)
+        if going := self._going.get(view.id()):
+            going.carets = None
+        self._asked.pop(view.id(), None)
+        self._refresh(view)
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
