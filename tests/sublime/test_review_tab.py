@@ -1037,7 +1037,11 @@ class TestProposals(ReviewCase):
         yield from self.proposed()
         self.press("k")
         self.assertEqual(self.row(), "line 9")
-        self.press("shift+k")
+        for key in ("k", "shift+k"):  # it went back from the last one
+            self.screen.messages.clear()
+            self.press(key)
+            self.assertEqual(self.row(), "line 9")
+            self.assertTrue(self.screen.said("No other change waits in this direction."))
         yield 200
         self.assertEqual(self.cli.outcomes, [])
 

@@ -669,11 +669,12 @@ class ReviewTab:
         if block.file is None:
             self._decide_group(block, what)
             return
-        if what == "keep" and self.feed.kind != "review":  # nobody waits for that
-            self._after("file" if is_file or not line else "change")
+        is_proposed = block.file.key.back_end == "proposal"
+        if what == "keep" and (is_proposed or self.feed.kind != "review"):  # there it decides nothing
+            self.go("file" if is_file or not line else "change", 1)
             return
-        if block.file.key.back_end == "proposal":
-            self._decide_proposal(block, block.file, line, what, is_file=is_file)
+        if is_proposed:
+            self._undo_in_proposal(block, block.file, line, is_file=is_file)
             return
         is_some = block.file.kind == "created" and not all(region.empty() for region in self.view.sel())
         if is_file or line == 0 or not (block.file.has_parts or is_some) or block.body is None:
@@ -723,14 +724,14 @@ class ReviewTab:
             self._say(ONE_BY_ONE)
         shown = {block.key: block.body for block in self._blocks}
         is_decided = self._decisions.decide_files([(file, shown.get(file.key)) for file in written], what)
-        if is_decided or (files and not written and what == "keep"):
+        if is_decided:
             self._after("file")
+        elif files and not written and what == "keep":
+            self.go("file", 1)
 
-    def _decide_proposal(self, block: Block, file: ListedFile, line: int, what: Decision, *, is_file: bool) -> None:
+    def _undo_in_proposal(self, block: Block, file: ListedFile, line: int, *, is_file: bool) -> None:
         diff = self.feed.proposals.get(file.key)
-        if what == "keep":
-            self._after("file" if is_file or not line else "change")
-        elif diff is None:
+        if diff is None:
             self._say(ANSWERED.format(flat(file.path, LONGEST_NAME)))
         elif is_file or not line or block.body is None:
             self._say("A proposal is answered as a whole: Accept or Reject.")
