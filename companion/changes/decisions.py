@@ -297,7 +297,8 @@ class Decisions:
     async def _undo_files(
         self, window: WindowId, folder: Folder, choose: Choice, undone: list[int], left: Sequence[str] = ()
     ) -> None:
-        found = await folder.call(folder.chosen_now, choose)
+        await folder.call(folder.scan)
+        found = await folder.call(folder.chosen, choose)
         outcome = await folder.undo_files(window, found)
         self._say_left(window, "Not undone", [*left, *outcome.left], outcome.unseen)
         undone.append(len({each.path for each in found} & {*outcome.written}))  # a renamed one is one file

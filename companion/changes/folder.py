@@ -541,11 +541,6 @@ class Folder:
         """The chosen ones of the files that wait, on the worker thread."""
         return choose(self.round.waiting())
 
-    def chosen_now(self, choose: Choice) -> Sequence[Difference]:
-        """The same after a scan."""
-        self.scan()
-        return self.chosen(choose)
-
     def decided(self, window: WindowId, sees: Callable[[str], bool]) -> list[Operation]:
         """What was decided in a window, or before a restart, in what it sees: the last decision comes first."""
         decided = self.round.state.decided if self.has_round else []

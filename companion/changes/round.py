@@ -101,7 +101,7 @@ class Round:
         self.root = store.root
         self.state = RoundState(store.root)
         self._excludes = excludes
-        self._rows = Rows(store.objects)
+        self.listed = Rows(store.objects)
         self.recent = RecentScans(store.path)
         self.dropped = 0
         """How many of the oldest checkpoints were dropped because the store had too much in it."""
@@ -505,7 +505,7 @@ class Round:
 
     def rows(self) -> list[ChangeRow]:
         """The files that wait, by path."""
-        return self._rows.of(self.waiting(), self.state, self._new())
+        return self.listed.of(self.waiting(), self.state, self._new())
 
     def _new(self) -> Collection[str]:
         """The paths that have changed since the checkpoint after which changes are new."""
@@ -594,18 +594,14 @@ class Round:
         mode = ours.mode if ours and before.mode == after.mode else after.mode
         return Entry(mode, self.objects.write(data))
 
-    def rows_of(self, found: Sequence[Difference]) -> list[ChangeRow]:
-        """The rows of other differences, such as those of a turn."""
-        return self._rows.of(found, self.state)
-
     def contents(self, path: str) -> tuple[bytes, bytes, Hunks] | None:
         """The baseline's and the last scan's content of a file that waits, and its changes; None if nothing does."""
         found = self.find(path)
-        return self._rows.contents_of([found], self.state).get(path) if found else None
+        return self.listed.contents_of([found], self.state).get(path) if found else None
 
     def contents_of(self, found: Sequence[Difference]) -> dict[str, tuple[bytes, bytes, Hunks]]:
         """Both contents of some files and their changes, by path; those are left out that can't be compared."""
-        return self._rows.contents_of(found, self.state)
+        return self.listed.contents_of(found, self.state)
 
     def committed(self, path: str, *, in_index: bool) -> bytes | None:
         """A file as the person's own repository has it, in its index or in HEAD; None if it has none."""

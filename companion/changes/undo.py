@@ -295,7 +295,7 @@ class RoundUndo:
         """For each file that is undone, as a whole or in part, the lines for the agents that changed it."""
         by_path = {write.path: write for write in writes}
         found = [each for each in self._round.waiting() if not by_path.keys().isdisjoint(each.paths)]
-        rows = [row for row in self._round.rows_of(found[:MAX_NOTES]) if row.agents]
+        rows = [row for row in self._round.listed.of(found[:MAX_NOTES], self._state) if row.agents]
         sides = {row.path: by_path[row.path] for row in rows if row.kind in _IN_LINES and row.path in by_path}
         blobs = {path: each.expected.blob for path, each in sides.items() if each.expected and each.content is not None}
         data = self._objects.read(blobs.values())
