@@ -252,7 +252,7 @@ class TestMissing:
         running = start()
         until(lambda: editor.said)
         assert running.thread.stop(LIMIT)
-        assert list(lock_folder.iterdir()) == []
+        assert list(lock_folder.glob("*")) == []  # it may not have come to the folder
         assert not os.environ.keys() & set(VARIABLES)
 
 
@@ -310,7 +310,7 @@ def test_a_companion_may_be_stopped_at_any_moment(start: Callable[..., Running],
         running = start()
         wait(running)
         assert running.thread.stop(LIMIT)
-        assert list(lock_folder.iterdir()) == []
+        assert list(lock_folder.glob("*")) == []  # it may not have come to the folder
         assert not os.environ.keys() & set(VARIABLES)
 
 

@@ -42,10 +42,11 @@ async def test_the_loop_goes_on_while_a_program_on_a_disk_that_hangs_is_started(
 
 @pytest.mark.parametrize("is_late", [True, False], ids=["while it starts", "once it has started"])
 async def test_a_process_that_nobody_waits_for_any_more_is_ended(is_late: bool):
-    may_start, has_started = threading.Event(), threading.Event()
+    has_begun, may_start, has_started = threading.Event(), threading.Event(), threading.Event()
     made: list[subprocess.Popen[bytes]] = []
 
     def start() -> subprocess.Popen[bytes]:
+        has_begun.set()
         assert may_start.wait(LIMIT)
         made.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]))
         has_started.set()
@@ -56,7 +57,8 @@ async def test_a_process_that_nobody_waits_for_any_more_is_ended(is_late: bool):
         process.wait()
 
     starting = asyncio.create_task(begun(start, end))
-    await asyncio.sleep(0.01)
+    while not has_begun.is_set():  # noqa: ASYNC110 - an event of threads; what is cancelled before starts nothing
+        await asyncio.sleep(0.001)
     if not is_late:
         may_start.set()
         has_started.wait(LIMIT)  # the loop learns of nothing meanwhile
