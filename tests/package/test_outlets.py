@@ -24,7 +24,7 @@ HEARD = {"terminus_keypress": {"sublime_text/listeners.py:on_post_text_command"}
 COMPUTED = {
     "view.run_command(*command(edits))": "sublime_text/buffers.py",
     "self.view.run_command(self.name(), args)": "sublime_text/review/review_commands.py",
-    "window.run_command(name, args)": "sublime_text/status.py",
+    "window.run_command(offer.command, {**dict(offer.args)})": "sublime_text/status.py",
 }
 OURS = "qwen_companion_"
 
