@@ -24,7 +24,7 @@ from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from ..snapshots.files import WriteRefusedError, blob_id
 from ..snapshots.git import GitCrashedError
 from ..snapshots.project import Head, Repository
-from ..snapshots.store import DamagedError, Store
+from ..snapshots.store import DamagedError, Scan, Store
 from .lines import UNKNOWN, Hunk, Hunks, Pieces, Weave, by_key, differences, followed, is_among, is_of_both
 from .rows import ChangeRow, Rows, is_comparable, is_text, known_lines
 from .state import (
@@ -243,7 +243,7 @@ class Round:
         if not scanned_at:  # those who were at work when the instance before this one scanned last
             came |= dict.fromkeys(self.state.working, 0)
         self._have_working(list(came))
-        scanned = self.store.scan(self.state.rules)
+        scanned = self._scan_store()
         self.note_empty(self.store.index.untracked.long_empty)
         self.state.now = scanned.snapshot
         if scanned.corrected:
@@ -321,6 +321,17 @@ class Round:
         if not {*folders} <= {*self.state.empty}:
             self.state.empty = sorted({*self.state.empty, *folders})
             self.save()
+
+    def _scan_store(self) -> Scan:
+        """What a scan finds. It looks again if the person gave a file its new name meanwhile.
+
+        What is gone and what is new are looked for at the same time: it may have seen neither name, or both.
+        """
+        scanned = self.store.scan(self.state.rules)
+        if not self.renaming or os.path.lexists(os.path.join(self.root, self.renaming)):
+            return scanned
+        again = self.store.scan(self.state.rules)
+        return replace(again, written={**scanned.written, **again.written})
 
     def _renamed(self, before: TreeSnapshot, found: Sequence[Difference]) -> dict[str, str]:
         """The files that were renamed since a scan, among those that differ: the new path of each old one.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from companion.changes import rounds
+from companion.snapshots.store_index import IndexListing, StoreIndex
 
 from .folders import AGENT, Folder
 from .work import AGENT as CLI
@@ -157,9 +159,32 @@ def test_a_file_that_an_agent_has_renamed_and_the_person_deletes_is_not_listed(f
     assert not (folder.path / "a.py").exists()
 
 
-async def rename(work: Work, old: Path, new: Path) -> None:
-    """Not in the middle of a scan, which may see the old name gone before the new one is there."""
-    await work.known.folders[work.folders[0]].call(old.rename, new)
+@pytest.mark.parametrize("is_seen", ["under neither name", "under both"])
+@pytest.mark.parametrize("what", ["a.py", "sub"])
+def test_what_the_person_renames_in_the_middle_of_a_scan_is_not_listed(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, what: str, is_seen: str
+):
+    """What is gone and what is new are looked for at the same time."""
+    folder.saves.handled(what, is_renamed=True)
+    listing, old, new = StoreIndex.listing, folder.path / what, folder.path / "new"
+
+    def torn(index: StoreIndex, rules: bytes) -> IndexListing:
+        if not old.exists():
+            return listing(index, rules)
+        if is_seen == "under neither name":
+            before = listing(index, rules).untracked
+            old.rename(new)
+            return replace(listing(index, rules), untracked=before)
+        found = listing(index, rules)
+        old.rename(new)
+        return replace(found, untracked=listing(index, rules).untracked)
+
+    monkeypatch.setattr(StoreIndex, "listing", torn)
+    folder.scan()
+    folder.scan()
+    assert folder.listed() == {}
+    assert folder.undo_all() == []
+    assert new.exists()
 
 
 @pytest.mark.parametrize("is_deleted", [False, True])
@@ -176,7 +201,7 @@ async def test_a_link_that_the_person_renames_or_deletes_is_theirs_and_not_what_
     else:
         work.rounds.handled([str(link)], is_renamed=True)
         await work.rounds.roots.events_noted()
-        await rename(work, link, work.path / "other.py")
+        link.rename(work.path / "other.py")
         work.rounds.scan(WINDOW)
     (work.path / "new.py").write_text("agent\n")
     await work.until(lambda: set(work.rows) == {"new.py"})
@@ -193,7 +218,7 @@ async def test_what_waits_in_a_file_that_the_person_renames_is_listed_there_at_o
     await work.until(lambda: "a.py" in work.rows)
     work.rounds.handled([str(path)], is_renamed=True)
     await work.rounds.roots.events_noted()
-    await rename(work, path, work.path / "b.py")
+    path.rename(work.path / "b.py")
     await work.until(lambda: set(work.rows) == {"b.py"})
 
 
@@ -212,16 +237,16 @@ async def test_once_the_person_types_no_name_any_more_a_file_that_is_renamed_is_
     elif how == "another":
         work.rounds.handled([str(work.path / "c.py")], is_renamed=True)
     elif how == "used":
-        await rename(work, work.path / "a.py", work.path / "b.py")
+        (work.path / "a.py").rename(work.path / "b.py")
         await work.until(lambda: not folder.round.renaming)
-        await rename(work, work.path / "b.py", work.path / "a.py")
+        (work.path / "b.py").rename(work.path / "a.py")
     else:
         await work.until(lambda: not folder.round.renaming)
     await work.rounds.roots.events_noted()
     if how == "used":
         await work.until(lambda: "a.py" in work.rows)
     else:
-        await rename(work, work.path / "a.py", work.path / "b.py")
+        (work.path / "a.py").rename(work.path / "b.py")
         await work.until(lambda: "b.py" in work.rows)
 
 
@@ -235,7 +260,7 @@ async def test_a_name_that_the_person_has_typed_is_theirs_though_nobody_looks_un
     await work.until(lambda: work.known.watching and work.known.watching.done())
     work.rounds.handled([str(work.path / "a.py")], is_renamed=True)
     await work.rounds.roots.events_noted()
-    await rename(work, work.path / "a.py", work.path / "b.py")
+    (work.path / "a.py").rename(work.path / "b.py")
     await work.until(lambda: not folder.round.renaming)
     assert folder.round.waiting() == []
 
