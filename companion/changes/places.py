@@ -7,6 +7,7 @@ second editor with the same folder has a store of its own.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -33,6 +34,7 @@ EDITORS = 8
 ROUND = "round.json"
 _ROOT = re.compile(rb'"root": ("(?:[^"\\]|\\.)*")')
 _PIECE = 1024 * 1024
+_OF_DISK = {errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT}
 _BEGINNING = 8 * 1024
 """Bytes of a round that have the path of its root."""
 
@@ -243,12 +245,26 @@ def _removed(path: str) -> bool:
 
 
 def read_through(path: str) -> None:
-    """Read all of a store. Raises OSError if its disk fails."""
-    for folder, _, names in os.walk(path):
+    """Read all of a store. Raises OSError if its disk fails; what can't be read for another reason is damage."""
+
+    def found(error: OSError) -> None:
+        if error.errno in _OF_DISK:
+            raise error
+
+    for folder, _, names in os.walk(path, onerror=found):
         for name in names:
-            with open(os.path.join(folder, name), "rb") as file:
-                while file.read(_PIECE):
-                    pass
+            file = os.path.join(folder, name)
+            try:
+                if os.path.isfile(file):  # a pipe would never end
+                    _read(file)
+            except OSError as error:
+                found(error)
+
+
+def _read(path: str) -> None:
+    with open(path, "rb") as file:
+        while file.read(_PIECE):
+            pass
 
 
 def empty(path: str) -> None:

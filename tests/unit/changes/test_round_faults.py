@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -392,6 +393,28 @@ async def test_what_waits_is_there_though_git_fails_for_a_moment_at_the_start(
         assert next(failures, None) is None
         await again.until(lambda: "a.py" in again.rows)
         assert again.editor.said == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such pipes")
+async def test_a_damaged_store_is_made_anew_though_not_all_of_it_can_be_read(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    """A pipe in it would never end, and a file that may not be read says nothing of the disk."""
+    assert sys.platform != "win32"
+    await work.begun()
+    work.rounds.close()
+    [state] = work.stores.rglob("round.json")
+    state.write_text("{")
+    os.mkfifo(state.parent / "pipe")
+
+    def forbidden(path: str, *_: object, **__: object) -> Any:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(places, "open", forbidden, raising=False)
+        async with Work(work.stores, work.folders) as again:
+            await again.begun()
+            assert any("were damaged, so new ones are made" in said for said, _ in again.editor.said)
 
 
 async def test_what_waits_is_not_removed_with_a_store_whose_disk_fails(work: Work, monkeypatch: pytest.MonkeyPatch):
