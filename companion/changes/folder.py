@@ -642,12 +642,14 @@ class Folder:
 
         Raises OSError: the journal has what was written then, and if nothing was, all is as before.
         """
-        try:
-            failed = self._noted(intent, done) if done else self.round.decide(lambda: self._noted(intent, done))
-        except OSError:
-            if not done:
+        if done:
+            failed = self._noted(intent, done)
+        else:
+            try:
+                failed = self.round.decide(lambda: self._noted(intent, done))
+            except OSError:
                 self._opened.journal.end()
-            raise
+                raise
         self._opened.journal.end()
         self.refresh()
         return failed

@@ -201,7 +201,7 @@ class Round:
         nobody's change. A git that a signal has ended is run again, unless this `is_again`.
         """
         try:
-            with self.whole():
+            with self.all_or_nothing():
                 return self._scan(own)
         except GitCrashedError:
             if is_again:
@@ -209,10 +209,10 @@ class Round:
         return self.scan(own, is_again=True)
 
     @contextlib.contextmanager
-    def whole(self) -> Generator[None]:
+    def all_or_nothing(self) -> Generator[None]:
         """If what is done meanwhile can't be written down, all that is known is as before. Raises OSError."""
         state, sightings, scanned_at = self.state, self.recent.all(), self.scanned_at
-        put_back = state.keeper()
+        put_back = state.restorer()
         try:
             yield
         except OSError:  # the next scan finds it all again
@@ -228,7 +228,7 @@ class Round:
         modes = self.store.modes
         before = {**modes.own}, {**modes.usual}, {**modes.left}
         try:
-            with self.whole():
+            with self.all_or_nothing():
                 return work()
         except OSError:
             modes.own, modes.usual, modes.left = before

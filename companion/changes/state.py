@@ -278,7 +278,7 @@ class RoundState:
         recent = (each for each in self.saves if each.at >= since)
         self.saves = [*kept, *recent, *(Save(*each, at, renamed) for each in found)]
 
-    def keeper(self) -> Callable[[], None]:
+    def restorer(self) -> Callable[[], None]:
         """Returns what makes the state as it is now: whoever has it, or an operation, has the same one still then."""
         before = replace(self, known={**self.known}, saves=[*self.saves], decided=[*self.decided])
         copies = [(self, before), *((each, replace(each)) for each in self.decided)]
