@@ -81,3 +81,18 @@ def test_every_link_has_a_command_in_the_palette_or_a_key(root: Path) -> None:
     keys = {each["command"] for each in jsonc.loads((root / "Default.sublime-keymap").read_text("utf-8"))}
     assert set(COMMANDS.values()) <= palette | keys
     assert {*BY_KEY.values(), "qwen_companion_status_remedy"} <= keys
+
+
+def test_every_target_that_is_handled_is_one_of_those(root: Path) -> None:
+    """What can be clicked is what has a command."""
+    source = adapter(root)
+    handled = {
+        each
+        for body in re.findall(r"def (?:_?clicked|do|follow)\(.*?(?=\n    def |\n\n\n|\Z)", source, re.DOTALL)
+        for line in re.findall(r"^\s+case (\".*?):$", body, re.MULTILINE)
+        for each in re.findall(r'"(\w+)"', line.partition(" if ")[0])
+    }
+    # A chat's links that only ask something of the companion.
+    [asking] = re.findall(r"^_CALLS: .*?^\}", source, re.DOTALL | re.MULTILINE)
+    handled |= set(re.findall(r'^    "(\w+)": ', asking, re.MULTILINE))
+    assert {*COMMANDS} <= handled <= {*COMMANDS, *BY_KEY, *BY_THE_EDITOR}

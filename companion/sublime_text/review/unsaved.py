@@ -422,8 +422,11 @@ class UnsavedTexts:
         )
 
     def _clicked(self, view: sublime.View, href: str) -> None:
-        if href in CHOICES:
-            self.decide(view, href)
+        match href:
+            case "merge" | "keep" | "take":
+                self.decide(view, href)
+            case _:
+                pass
 
 
 CHOICES: Mapping[str, tuple[str, str]] = {
@@ -550,5 +553,8 @@ class OverwrittenTexts:
                 phantoms.update([])
 
     def _clicked(self, view: sublime.View, href: str) -> None:
-        if href == "compare":
-            self.compare(view)
+        match href:
+            case "compare":
+                self.compare(view)
+            case _:
+                pass

@@ -480,8 +480,12 @@ class WrittenChanges:
         self._edited.restore(marked)
 
     def _clicked(self, number: int, what: str, key: str) -> None:
-        if (marked := self._views.get(number)) and what in ("keep", "undo"):
-            self._decide(marked, what, [(key, None)], lambda: None)
+        marked = self._views.get(number)
+        match what:
+            case "keep" | "undo" if marked:
+                self._decide(marked, what, [(key, None)], lambda: None)
+            case _:
+                pass
 
     def has_change_at_caret(self, view: sublime.View) -> bool:
         """Whether a caret is in a change."""
