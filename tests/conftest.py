@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 
 # No deadline, since a busy machine is slow. Derandomized, so that every run tries the same examples.
-# "fast", for `scripts/test --fast`, tries fewer.
+# "fast", for `scripts/test --fast` and `--without-clis`, tries fewer.
 hypothesis.settings.register_profile("tests", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("fast", deadline=None, derandomize=True, max_examples=15)
 hypothesis.settings.load_profile("tests")
