@@ -19,7 +19,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from .json_text import as_list, as_object, as_text, read_own
 from .platforms.files import make_private_folder, rename, write_private
@@ -46,10 +46,6 @@ _TEXTS = ("path", "words", "agent", "id")
 _TIMES = ("sent", "written")
 _MOST = 2**53
 """What no line and no time reaches; a damaged file may have any number."""
-
-
-def _new_id() -> str:
-    return secrets.token_hex(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +79,7 @@ class Comment:
     """Where an agent wants it among its notes: the lowest comes first."""
     written: float = field(default_factory=time.time)
     """When it was written, likewise."""
-    id: str = field(default_factory=_new_id)
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
 
     @property
     def last(self) -> int:
@@ -127,34 +123,29 @@ class Comment:
         """A comment from an object of JSON; None if it is none."""
         fields = as_object(data)
         texts = {name: value for name in _TEXTS if isinstance(value := fields.get(name), str)}
-        times = {
-            name: float(value)
-            for name in _TIMES
-            if isinstance(value := fields.get(name), int | float) and 0 <= value < _MOST
-        }
-        first, side = fields.get("first"), fields.get("side")
-        quoted = tuple(line for line in as_list(fields.get("lines")) if isinstance(line, str))
-        if len(texts) < len(_TEXTS) or len(times) < len(_TIMES) or not isinstance(first, int) or not 1 <= first < _MOST:
+        times = {name: value for name in _TIMES if isinstance(value := fields.get(name), int | float)}
+        first, side = _count(fields.get("first")), fields.get("side")
+        is_whole = len(texts) == len(_TEXTS) and len(times) == len(_TIMES) and first
+        if not is_whole or side not in get_args(Side) or not all(0 <= time < _MOST for time in times.values()):
             return None
-        if side not in ("file", "proposal", "original", "removed"):
-            return None
+        known: dict[str, Any] = {**texts, **times}
         return cls(
-            path=texts["path"],
+            **known,
             first=first,
-            lines=quoted,
-            words=texts["words"],
-            side=side,
-            agent=texts["agent"],
-            sent=times["sent"],
+            side=cast("Side", side),
+            lines=tuple(line for line in as_list(fields.get("lines")) if isinstance(line, str)),
             to=as_text(fields.get("to")),
             is_in_prompt=fields.get("is_in_prompt") is True,
             has_changed=fields.get("has_changed") is True,
-            left_out=left_out if isinstance(left_out := fields.get("left_out"), int) and 0 < left_out < _MOST else 0,
+            left_out=_count(fields.get("left_out")),
             by=as_text(fields.get("by")),
-            rank=rank if isinstance(rank := fields.get("rank"), int) and 0 < rank < _MOST else 0,
-            written=times["written"],
-            id=texts["id"],
+            rank=_count(fields.get("rank")),
         )
+
+
+def _count(value: object) -> int:
+    """A number of lines or the like; 0 for anything else."""
+    return value if isinstance(value, int) and 0 < value < _MOST else 0
 
 
 def kept_lines(text: str) -> tuple[str, ...]:

@@ -128,34 +128,27 @@ class _Sending:
             self._adapter.comments.held(comments, target.agent)
 
     def _paste(self, target: Terminal, name: str, comments: Sequence[Comment]) -> None:
-        def done(why: str) -> None:
-            if not why:
-                self._adapter.comments.pasted(comments, name)
+        adapter, window, number = self._adapter, self._window, WindowId(self._window.id())
+
+        def done(undone: list[str], why: str) -> None:
+            if why:
+                copy(comments)
+                say(window, f"{why} {IN_CLIPBOARD}")
                 return
-            copy(comments)
-            say(self._window, f"{why} {IN_CLIPBOARD}")
+            adapter.comments.pasted(comments, name)
+            if undone:
+                adapter.ask_later(
+                    window, lambda companion: companion.changes.notes_sent(number, undone), lambda _: None
+                )
 
-        text = message(comments, partial(named_in, target))
-        if self._adapter.settings.of(self._window, "tell_undone") != "always":
-            paste(target, self._window, ShownText(text), done, self._looks)
-            return
-        number = self._window.id()
+        def put(undone: list[str]) -> None:
+            text = message(comments, partial(named_in, target)) + undone_text(undone)
+            paste(target, window, ShownText(text), partial(done, undone), self._looks)
 
-        def answered(undone: list[str]) -> None:
-            def told(why: str) -> None:
-                done(why)
-                if not why and undone:
-                    self._adapter.ask_later(
-                        self._window,
-                        lambda companion: companion.changes.notes_sent(WindowId(number), undone),
-                        lambda _: None,
-                    )
-
-            paste(target, self._window, ShownText(text + undone_text(undone)), told, self._looks)
-
-        self._adapter.ask_later(
-            self._window, lambda companion: companion.changes.undone_since(WindowId(number)), answered
-        )
+        if adapter.settings.of(window, "tell_undone") == "always":
+            adapter.ask_later(window, lambda companion: companion.changes.undone_since(number), put)
+        else:
+            put([])
 
 
 def _submit(

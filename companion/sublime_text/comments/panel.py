@@ -23,7 +23,7 @@ from ..chat.text import prompt_start
 from ..own_views import VIEWS
 from ..windows import is_chat, is_visible, views_of_file
 from .comment_commands import send_after_answer
-from .views import CommentTarget, CommentViews, selected_lines
+from .views import CommentedPlace, CommentTarget, CommentViews, selected_lines
 
 if TYPE_CHECKING:
     from ..adapter import Adapter
@@ -390,52 +390,44 @@ class CommentPanel:
         places = selected_lines(view)
         first, last, _ = places[0]
         at_caret = self.views.at_caret(view)
-        agent = next((comment.by for comment in at_caret if comment.by), place.agent)  # it answers that one's note
-
-        def add(words: str) -> None:
-            for begin, end, lines in places:
-                left_out = end - begin + 1 - len(lines)
-                made = Comment(place.path, begin, lines, words, place.side, agent, left_out=left_out)
-                self.kept.add(window, made)
-            self._redraw([place.path])
-
+        # It answers that one's note.
+        place = place._replace(agent=next((comment.by for comment in at_caret if comment.by), place.agent))
         here = [comment for comment in at_caret if not comment.is_sent and not comment.by]
         if text is not None:
             if text.strip():
-                add(text)
+                self._add(window, place, places, text)
             else:
                 self.delete(here[-1:])
-            return
-        if here and first == last and len(places) == 1:
+        elif here and first == last and len(places) == 1:
             self.edit(window, here[-1])
-            return
-        where = f"line {first}" if first == last else f"lines {first}-{last}"
-        where = where if len(places) == 1 else f"{len(places)} places"
-        self._ask_at(window, (place.path, place.side, first), where, add)
+        else:
+            where = f"line {first}" if first == last else f"lines {first}-{last}"
+            self._ask_at(window, place, places, where if len(places) == 1 else f"{len(places)} places")
 
     def write_at(self, window: sublime.Window, place: CommentTarget, first: int, lines: Sequence[str]) -> None:
         """Comment lines of a file that another view shows, from this one on, which counts from 1."""
+        places = [(first, first + max(len(lines), 1) - 1, kept_lines("\n".join(lines)))]
+        self._ask_at(window, place, places, f"{PurePath(place.path).name}:{first}")
 
-        def add(words: str) -> None:
-            made = Comment(place.path, first, kept_lines("\n".join(lines)), words, place.side, place.agent)
-            self.kept.add(window, made)
-            self._redraw([place.path])
+    def _ask_at(
+        self, window: sublime.Window, place: CommentTarget, places: Sequence[CommentedPlace], where: str
+    ) -> None:
+        line: Line = place.path, place.side, places[0][0]
 
-        self._ask_at(window, (place.path, place.side, first), f"{PurePath(place.path).name}:{first}", add)
-
-    def _ask_at(self, window: sublime.Window, line: Line, where: str, add: Callable[[str], object]) -> None:
         def written(words: str) -> None:
             self.comments.keep_draft(line, "")
             if words.strip():
-                add(words)
+                self._add(window, place, places, words)
 
-        self._ask(
-            window,
-            f"Comment on {where}",
-            self.comments.draft(line),
-            written,
-            lambda words: self.comments.keep_draft(line, words),
-        )
+        left = lambda words: self.comments.keep_draft(line, words)  # noqa: E731
+        self._ask(window, f"Comment on {where}", self.comments.draft(line), written, left)
+
+    def _add(self, window: sublime.Window, place: CommentTarget, places: Sequence[CommentedPlace], words: str) -> None:
+        for first, last, lines in places:
+            left_out = last - first + 1 - len(lines)
+            made = Comment(place.path, first, lines, words, place.side, place.agent, left_out=left_out)
+            self.kept.add(window, made)
+        self._redraw([place.path])
 
     def edit(self, window: sublime.Window, comment: Comment) -> None:
         """Let the person change a comment; an empty text deletes it."""

@@ -27,6 +27,10 @@ div {{ padding: 0.2rem 0.6rem; background-color: var(--tint); margin: 0.1rem 0; 
 """
 
 
+CommentedPlace = tuple[int, int, tuple[str, ...]]
+"""The first and the last line of a place, from 1, and the text that a comment keeps of them."""
+
+
 class CommentTarget(NamedTuple):
     """What a view shows that can be commented: a file, and which side of its change."""
 
@@ -263,11 +267,8 @@ def _selected(view: sublime.View) -> list[sublime.Region]:
     ]
 
 
-def selected_lines(view: sublime.View) -> list[tuple[int, int, tuple[str, ...]]]:
-    """The first and the last line of each selection, from 1, and the text that a comment keeps of them.
-
-    A caret has one line. Several on the same lines are one.
-    """
+def selected_lines(view: sublime.View) -> list[CommentedPlace]:
+    """The lines of each selection. A caret has one line. Several on the same lines are one."""
     found: dict[tuple[int, int], tuple[str, ...]] = {}
     for lines in _selected(view):
         found.setdefault(_rows(view, lines), _text(view, lines))
