@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import sublime
 
@@ -18,6 +18,7 @@ from ...agents import DAEMON_AGENT, named_variables
 from ...backends.daemon.address import resolve, starts_own
 from ...backends.daemon.errors import DaemonError
 from ...chats.transcript.plain import flat, spelled
+from ...json_text import as_object
 from ...platforms.paths import path_key
 from ...settings import FILE
 from ...visible import at_most, shown_line
@@ -45,6 +46,8 @@ MOST_LISTED = 10
 """MCP servers in the question."""
 LISTED = 500
 """Characters of each."""
+_ALLOWED = "allowed"
+"""There: the command of each agent that the person has said yes to."""
 _FOLDERS = "allowed_folders"
 """There: the folders in which each agent may be started, the latest last."""
 MOST_FOLDERS = 200
@@ -74,8 +77,8 @@ class Consent:
     def allows(self, name: str, folder: str = "") -> bool:
         """Whether the person has said yes to an agent with its present command, in a folder if one is given."""
         agent = self.find(name)
-        allowed = agent is not None and self._allowed().get(name) == list(agent.command)
-        allowed = allowed and (not folder or path_key(folder) in map(path_key, self._folders().get(name, ())))
+        allowed = agent is not None and self._kept(_ALLOWED).get(name) == list(agent.command)
+        allowed = allowed and (not folder or path_key(folder) in map(path_key, self._kept(_FOLDERS).get(name, ())))
         return allowed and self._words == sublime.load_settings(AGENTS_FILE).get(_SERVERS, [])
 
     def renew(self, name: str, folder: str, then: Callable[[AgentCommand | None], object]) -> None:
@@ -117,11 +120,11 @@ class Consent:
 
     def allow(self, agent: AgentCommand, folder: str = "") -> None:
         """The person has said yes to the command of an agent, and to starting it in a folder if one is given."""
-        allowed, folders = self._allowed(), self._folders()
+        allowed, folders = self._kept(_ALLOWED), self._kept(_FOLDERS)
         before = folders.get(agent.name, []) if allowed.get(agent.name) == list(agent.command) else []
         added = [folder] if folder else []
         latest = [*(each for each in before if each not in added), *added][-MOST_FOLDERS:]
-        sublime.load_settings(AGENTS_FILE).set("allowed", {**allowed, agent.name: list(agent.command)})
+        sublime.load_settings(AGENTS_FILE).set(_ALLOWED, {**allowed, agent.name: list(agent.command)})
         sublime.load_settings(AGENTS_FILE).set(_FOLDERS, {**folders, agent.name: latest})
         sublime.save_settings(AGENTS_FILE)
 
@@ -139,17 +142,14 @@ class Consent:
         sublime.save_settings(AGENTS_FILE)
 
     @staticmethod
-    def _folders() -> dict[str, list[str]]:
-        value: Any = sublime.load_settings(AGENTS_FILE).get(_FOLDERS)
-        return cast("dict[str, list[str]]", value) if isinstance(value, dict) else {}
-
-    @staticmethod
-    def _allowed() -> dict[str, list[str]]:
-        value: Any = sublime.load_settings(AGENTS_FILE).get("allowed")
-        return cast("dict[str, list[str]]", value) if isinstance(value, dict) else {}
+    def _kept(name: str) -> dict[str, list[str]]:
+        return as_object(sublime.load_settings(AGENTS_FILE).get(name))
 
 
-def have_chat(window: sublime.Window, then: Callable[[Adapter, ChatView], object]) -> None:
+Opened = Callable[["Adapter", "ChatView"], object]
+
+
+def have_chat(window: sublime.Window, then: Opened) -> None:
     """Call `then` with the chat that commands are for, after opening one if the window has none.
 
     The person may be asked first and may decline.
@@ -162,9 +162,7 @@ def have_chat(window: sublime.Window, then: Callable[[Adapter, ChatView], object
         return
 
     def begin(agent: str) -> None:
-        if agent or _is_wanted(adapter, window):
-            # After the companion has got the settings.
-            sublime.set_timeout(lambda: _open(adapter, window, agent, then))
+        _begin(adapter, window, agent, then)
 
     def ask(found: list[str] | None) -> None:
         if found:
@@ -179,17 +177,40 @@ def have_chat(window: sublime.Window, then: Callable[[Adapter, ChatView], object
         adapter.ask_later(window, lambda companion: companion.chats.programs(), ask)
 
 
-def _open(adapter: Adapter, window: sublime.Window, agent: str, then: Callable[[Adapter, ChatView], object]) -> None:
-    """Open a chat; or go on with one from before a restart, which may be one now."""
-    if chat := adapter.chats.last(window):
-        then(adapter, chat)
+def open_with(window: sublime.Window) -> None:
+    """Ask for an agent, and begin a conversation with it in a further tab."""
+    adapter = package.adapter()
+    if adapter is None:
         return
 
-    def picked(folder: str) -> None:
-        if _is_allowed(adapter, agent, folder):
-            then(adapter, adapter.chats.open(window, folder, agent))
+    def ask(found: list[str] | None) -> None:
+        here = {chat.agent_key for chat in adapter.chats.within(window)}
+        offer(adapter, window, found or [], lambda agent: _begin(adapter, window, agent), here)
 
-    _pick_folder(window, picked)
+    adapter.ask_later(window, lambda companion: companion.chats.programs(), ask)
+
+
+def _begin(adapter: Adapter, window: sublime.Window, agent: str, then: Opened | None = None) -> None:
+    """Open a chat with an agent if the person wants one; a further one unless somebody waits for it (`then`)."""
+
+    def opened(folder: str) -> None:
+        if _is_allowed(adapter, agent, folder):
+            chat = adapter.chats.open(window, folder, agent, is_new=then is None)
+            if then:
+                then(adapter, chat)
+
+    def begin() -> None:
+        chat = adapter.chats.last(window) if then else adapter.chats.of(window)
+        if then and chat:
+            then(adapter, chat)  # from before a restart, which may be one now
+        elif chat and is_folder_of(window, chat.folder):
+            opened(chat.folder)
+        else:
+            _pick_folder(window, opened)
+
+    if agent or _is_wanted(adapter, window):
+        # After the companion has got the settings.
+        sublime.set_timeout(begin)
 
 
 def _is_allowed(adapter: Adapter, name: str, folder: str) -> bool:
@@ -204,34 +225,6 @@ def _is_allowed(adapter: Adapter, name: str, folder: str) -> bool:
         return False
     adapter.consent.picked(name)
     return True
-
-
-def open_with(window: sublime.Window) -> None:
-    """Ask for an agent, and begin a conversation with it in a further tab."""
-    adapter = package.adapter()
-    if adapter is None:
-        return
-
-    def picked(agent: str) -> None:
-        if agent or _is_wanted(adapter, window):
-            sublime.set_timeout(lambda: opened(agent))
-
-    def opened(agent: str) -> None:
-        def begin(folder: str) -> None:
-            if _is_allowed(adapter, agent, folder):
-                adapter.chats.open(window, folder, agent, is_new=True)
-
-        chat = adapter.chats.of(window)
-        if chat and is_folder_of(window, chat.folder):
-            begin(chat.folder)
-        else:
-            _pick_folder(window, begin)
-
-    def ask(found: list[str] | None) -> None:
-        here = {chat.agent_key for chat in adapter.chats.within(window)}
-        offer(adapter, window, found or [], picked, here)
-
-    adapter.ask_later(window, lambda companion: companion.chats.programs(), ask)
 
 
 def _is_wanted(adapter: Adapter, window: sublime.Window) -> bool:

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import sublime
 
 from ...chats.prompt import Draft, Excerpt, Instead, Returned, mentions, path_of, translated
 from ...exclusion import Sharing
+from ...json_text import as_list, as_object
 from ...platforms import programs
 from ...platforms.files import make_private_folders, why_unopened
 from .. import package
@@ -60,8 +61,8 @@ class Recall:
 
     def __init__(self, state: object = None) -> None:
         """`state` is that of an earlier instance, from a file: what it isn't counts as nothing."""
-        found, current = _record(state), _record(state).get("current")
-        edits = _record(found.get("edits"))
+        found, current = as_object(state), as_object(state).get("current")
+        edits = as_object(found.get("edits"))
         self.sent = _texts(found.get("sent"))
         self._edits = {one: edited for one, edited in edits.items() if isinstance(edited, str)}
         """By the prompt as it was sent; the draft's is that of none."""
@@ -130,7 +131,7 @@ def kept_session(window: sublime.Window, folder: str, agent: str) -> tuple[str, 
     """
     all_kept = reversed(_kept(window))
     found = next((kept for kept in all_kept if (kept["agent"], kept["folder"]) == (agent, folder)), None)
-    return (found["session"], _record(found["chosen"])) if found else ("", {})
+    return (found["session"], as_object(found["chosen"])) if found else ("", {})
 
 
 def give_back(window: sublime.Window, view: sublime.View) -> list[Draft]:
@@ -159,7 +160,7 @@ def give_back(window: sublime.Window, view: sublime.View) -> list[Draft]:
 
 
 def _kept(window: sublime.Window) -> list[dict[str, Any]]:
-    found = map(_record, _list(VIEWS.remembered(window, _KEPT)))
+    found = map(as_object, as_list(VIEWS.remembered(window, _KEPT)))
     return [each for each in found if each.keys() >= _FIELDS and all(isinstance(each[name], str) for name in _WORDS)]
 
 
@@ -171,8 +172,8 @@ def attached_record(excerpts: Sequence[Excerpt], pictures: Sequence[str]) -> dic
 
 def attached(kept: object) -> tuple[tuple[Excerpt, ...], tuple[str, ...]]:
     """The selections and pictures in a chat's record; without those that are damaged."""
-    found = _record(kept)
-    excerpts = [each for each in map(_list, _list(found.get("excerpts"))) if len(each) in (3, 4)]
+    found = as_object(kept)
+    excerpts = [each for each in map(as_list, as_list(found.get("excerpts"))) if len(each) in (3, 4)]
     whole = [each for each in excerpts if _texts(each[:3]) == each[:3]]
     return tuple(Excerpt(*each) for each in whole), tuple(_texts(found.get("pictures")))
 
@@ -186,20 +187,12 @@ def waiting_record(each: Returned) -> dict[str, Any]:
 
 def waiting(kept: object) -> list[Returned]:
     """What waited by a chat's record; without what is damaged."""
-    found = [each for each in map(_record, _list(kept)) if isinstance(each.get("text"), str)]
+    found = [each for each in map(as_object, as_list(kept)) if isinstance(each.get("text"), str)]
     return [Returned(Draft(each["text"], *attached(each)), each.get("may_have_arrived") is True) for each in found]
 
 
-def _record(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[Any]:
-    return list(cast("list[Any]", value)) if isinstance(value, list | tuple) else []
-
-
 def _texts(value: object) -> list[str]:
-    return [each for each in _list(value) if isinstance(each, str)]
+    return [each for each in as_list(value) if isinstance(each, str)]
 
 
 PICTURE_LIMIT = 10.0
