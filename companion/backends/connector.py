@@ -100,15 +100,15 @@ MAX_SAID = 200
 class Connector:
     """Connects one chat to what answers it, and knows where that is."""
 
-    def __init__(self, place: Workplace, daemons: Daemons) -> None:
+    def __init__(self, place: Workplace, daemons: Daemons, folder: str, agent: AgentCommand | None = None) -> None:
         """`place` is the window of the chat, `daemons` are those of the window."""
         self._place = place
         self.daemons = daemons
-        self.agent: AgentCommand | None = None
+        self.agent = agent
         """The agent that is started for the chat; None for the daemon."""
-        self.folder = ""
+        self.folder = folder
         """The chat's, as the editor calls it."""
-        self._where = Locality(agent=DAEMON_AGENT)
+        self._where = Locality(folder=folder, agent=agent.name if agent else DAEMON_AGENT)
         self._started: AcpAgent | None = None
         """The agent that was reached last; None if it is a daemon."""
         self.inherited: Mapping[str, Any] | None = None
@@ -149,13 +149,6 @@ class Connector:
             if offered := inherited.get("offered"):
                 self._place.dismiss(offered[1])
             threading.Thread(target=end_left, args=(inherited,), name="qwen-companion-end", daemon=True).start()
-
-    def begin(self) -> None:
-        """Forget where a daemon or an agent was: a conversation begins."""
-        self._started = None
-        self._where = Locality(folder=self.folder, agent=self.agent.name if self.agent else DAEMON_AGENT)
-        self.private.may_restart = True
-        self._daemon = None
 
     def confirm_here(self) -> bool:
         """The person says that the daemon is on this computer. Returns False if there is none."""

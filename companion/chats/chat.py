@@ -1,8 +1,8 @@
 """One chat: reads and shows its conversation, and sends what the person writes.
 
 Two tasks run while it is open: its `connection` reads, and its `renderer` shows, as often as the screen is ready. What
-the person does comes from `chats`, which also has the `ChatWindow` that the chats of a window share. `Inherited` is
-what one instance of the package leaves of a chat for the next one, besides the process that answers.
+the person does comes from `chats`, which also has the `ChatWindow` that the chats of a window share. `Left` is what one
+instance of the package leaves of a chat to the next one.
 """
 
 from __future__ import annotations
@@ -17,18 +17,31 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from ..agents import AgentCommand
+from ..agents import DAEMON_AGENT, AgentCommand
 from ..backends.agent import Agent, AgentSession
 from ..backends.connector import Connector
 from ..conversation.conversation import Conversation
 from ..conversation.failures import ChatError
-from ..conversation.snapshot import ChatNotice, ConnectionStatus, Item, Message, Snapshot, Status, Tool, Turn
+from ..conversation.snapshot import (
+    ChatNotice,
+    ChoiceKind,
+    ConnectionStatus,
+    Item,
+    Message,
+    Snapshot,
+    Status,
+    Tool,
+    Turn,
+)
 from ..editor import ChatId
 from ..provenance.calls import ReportedTurn, calls_of
-from .connection import ChatConnection, Chosen
-from .outbox import ON_ITS_WAY, Outbox
+from .connection import ChatConnection, Chosen, option_kind
+from .history import ChatChanges, ChatHistory, ChatSessions
+from .outbox import ON_ITS_WAY, REMOVED, Outbox
 from .permissions import Approvals
-from .prompt import ChatFolder, Draft, Excerpt, Returned
+from .prompt import ChatFolder, Draft, Returned
+from .sign_in import ChatSignIn
+from .tasks import ChatTasks
 from .transcript.render import Render
 from .transcript.transcript import Transcript
 from .watch import TurnWatch, VisitWatch
@@ -64,6 +77,10 @@ CHANGED = "The conversation has changed before this was sent."
 _OVER = {"lost", "ended"}
 """The states of a connection that only a person ends."""
 BUSY = "A turn runs: wait until it ends, or cancel it first."
+MAX_FILES = 50
+"""How many files a completion offers."""
+FILES_LIMIT = 2.0
+"""Seconds for a completion."""
 
 
 class Renderer:
@@ -78,11 +95,14 @@ class Renderer:
         self._written: tuple[str, int] = "", 0
         """A turn that has ended, and how many files were found to be changed in it. The tools tell less than that."""
 
+    @property
+    def _conversation(self) -> Conversation:
+        return self._chat.connection.conversation
+
     def begin(self) -> None:
         """Show the whole conversation anew, and what comes."""
         self.stop()
-        conversation = self._chat.connection.conversation
-        self._tasks = [self._chat.background(work) for work in (self._run(conversation), self._look(conversation))]
+        self._tasks = [self._chat.background(work) for work in (self._run(), self._look())]
 
     def stop(self) -> None:
         """Show nothing more."""
@@ -92,40 +112,38 @@ class Renderer:
 
     def show_earlier(self) -> None:
         """Show a page of the turns before the first one that is shown."""
-        conversation = self._chat.connection.conversation
-        if not (self._fetching and not self._fetching.done()) and not conversation.show_earlier():
-            self._fetching = self._chat.background(self._fetch_earlier(conversation))
+        if not (self._fetching and not self._fetching.done()) and not self._conversation.show_earlier():
+            self._fetching = self._chat.background(self._fetch_earlier())
 
     def turn_written(self, turn: str, files: int) -> None:
         """So many files were found to be changed in a turn that has ended."""
-        conversation = self._chat.connection.conversation
-        if conversation.has(turn):  # and not one of the conversation that was shown before
+        if self._conversation.has(turn):  # and not one of the conversation that was shown before
             self._written = turn, files
-            conversation.changed.set()
+            self._chat.show_soon()
 
-    async def _run(self, conversation: Conversation) -> None:
-        conversation.hide_earlier()
+    async def _run(self) -> None:
+        self._conversation.hide_earlier()
         transcript = Transcript()
         transcript.own_clients = self._chat.connector.daemons.own_clients
         known: dict[str, int] = {}
-        async for snapshot in snapshots(conversation):
+        async for snapshot in snapshots(self._conversation):
             self._look_after(snapshot)
             transcript.shows_diffs = self._chat.place.shows_diffs
             for part in slices(snapshot, known):
                 self._is_shown_anew = False
-                if not await self._shown(transcript, part, conversation):
+                if not await self._shown(transcript, part):
                     asyncio.get_running_loop().call_soon(self._chat.close)
                     return
                 if self._is_shown_anew:
                     break
 
-    async def _look(self, conversation: Conversation) -> None:
+    async def _look(self) -> None:
         """Look after what goes on while the screen is busy, as long as a dialog is open there."""
         while True:
-            await conversation.changed.wait()
+            await self._conversation.changed.wait()
             await asyncio.sleep(SLOW)
-            if conversation.changed.is_set():
-                self._look_after(conversation.peek())
+            if self._conversation.changed.is_set():
+                self._look_after(self._conversation.peek())
 
     def _look_after(self, snapshot: Snapshot) -> None:
         try:
@@ -133,17 +151,17 @@ class Renderer:
         except Exception:
             logger.exception("What a chat asks could not be looked after")
 
-    async def _fetch_earlier(self, conversation: Conversation) -> None:
-        """Put the page before the first turn that is known into a conversation; say what goes wrong."""
+    async def _fetch_earlier(self) -> None:
+        """Put the page before the first turn that is known into the conversation; say what goes wrong."""
         try:
             client, session = self._chat.connection.connected
-            page, has_more = await client.earlier(session, conversation.oldest)
+            page, has_more = await client.earlier(session, self._conversation.oldest)
         except ChatError as error:
-            self._chat.place.screen.messenger.mention(str(error), self._chat.window)
+            self._chat.mention(str(error))
             return
-        conversation.prepend(page, has_more=has_more)
+        self._conversation.prepend(page, has_more=has_more)
 
-    async def _shown(self, transcript: Transcript, snapshot: Snapshot, conversation: Conversation) -> bool:
+    async def _shown(self, transcript: Transcript, snapshot: Snapshot) -> bool:
         """Bring the editor up to date. Returns whether it shows the chat at all."""
         has_failed = False
         while True:
@@ -164,7 +182,7 @@ class Renderer:
                     return True
                 has_failed = True
             transcript.reset()
-            snapshot, self._is_shown_anew = conversation.whole_snapshot(), True
+            snapshot, self._is_shown_anew = self._conversation.whole_snapshot(), True
             self._look_after(snapshot)
 
     async def _render(self, transcript: Transcript, snapshot: Snapshot) -> Render:
@@ -237,40 +255,71 @@ async def snapshots(conversation: Conversation, per_second: float = FRAMES_PER_S
 
 
 class Chat:
-    """A chat with an agent, in a view of its own."""
+    """A conversation with an agent in a tab. Another conversation in the same tab is another chat.
 
-    def __init__(self, chat_id: ChatId, place: ChatWindow) -> None:
+    `sessions`, `history`, `changes`, `tasks` and `sign_in` are what can be done besides the conversation.
+    """
+
+    def __init__(
+        self,
+        chat_id: ChatId,
+        place: ChatWindow,
+        folder: str,
+        session: str = "",
+        agent: AgentCommand | None = None,
+        chosen: Chosen | None = None,
+        left: Left | None = None,
+    ) -> None:
+        """`session` is the id of the one to resume, empty for a new one.
+
+        `agent` is the agent to start, which the person has allowed; None for the daemon. `chosen` is what the person
+        has chosen for the session, `left` is what an earlier instance of the package has left of this tab.
+        """
         self.id = chat_id
         self.place = place
         self.window = place.id
-        self.connector = Connector(place, place.daemons)
-        self.connection = ChatConnection(self.connector, place)
-        self._is_open = False
+        self._left = left or Left(folder)
+        self.connector = Connector(place, place.daemons, folder, agent)
+        self.connector.inherited = self._left.process
+        self.connection = ChatConnection(self.connector, place, session, chosen)
         self._tasks: set[asyncio.Task[object]] = set()
         self._reading: asyncio.Task[object] | None = None
         self._seeing_out: asyncio.Task[object] | None = None
-        self._agent_name = ""
-        self._inherited = Inherited()
         self._turn_watch = TurnWatch(chat_id, place.id, place.turns)
         self._visit_watch = VisitWatch(chat_id, place.id, place.screen, self.connection.path_there)
         self.outbox = Outbox(self)
         self.approvals = Approvals(self)
         self.renderer = Renderer(self)
+        self.sessions = ChatSessions(self)
+        self.history = ChatHistory(self)
+        self.changes = ChatChanges(self)
+        self.tasks = ChatTasks(self)
+        self.sign_in = ChatSignIn(self)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its tab shows it."""
+        return self._reading is not None and self._seeing_out is None
 
     @property
     def needs_daemon(self) -> bool:
         """Whether it talks to the daemon of its folder: it is open, or sees a turn to its end there."""
-        return (self._is_open or self._seeing_out is not None) and self.connector.agent is None
+        return self._reading is not None and self.connector.agent is None
 
     @property
-    def outlasts(self) -> bool:
-        """Whether the daemon goes on with a turn that is shown, whatever the chat shows next."""
+    def _outlasts(self) -> bool:
+        """Whether the daemon goes on with a turn that is shown, whatever the tab shows next."""
         is_daemons = self.connector.agent is None and self.is_local
-        return self._is_open and is_daemons and self.status.running is not None
+        return self.is_open and is_daemons and self.status.running is not None
 
-    def is_at(self, session: str) -> bool:
-        """Whether it shows a session."""
-        return self._is_open and bool(session) and session == self.connection.session
+    @property
+    def shown(self) -> tuple[str, str, str]:
+        """What it shows: a folder, the name of the agent to start, and a session."""
+        return self.connector.folder, self._agent_name, self.connection.session
+
+    @property
+    def _agent_name(self) -> str:
+        return self.connector.agent.name if self.connector.agent else ""
 
     @property
     def status(self) -> Status:
@@ -285,82 +334,50 @@ class Chat:
     @property
     def is_local(self) -> bool:
         """Whether the daemon's files are this machine's, as far as can be known."""
-        return self.connection.locality.is_local
+        return self.connector.locality.is_local
 
     @property
     def agent(self) -> str:
         """What the agent calls itself."""
-        return self.connection.locality.agent
+        return self.connector.locality.agent
 
     # Opening and closing
 
-    def open(
-        self, folder: str, session: str, agent: AgentCommand | None = None, chosen: Mapping[str, Any] | None = None
-    ) -> None:
-        """Show a conversation of a folder: the one that is named, else the one that was shown, else a new one.
-
-        `agent` is the agent to start, which the person has allowed; None for the daemon. `chosen` is what the editor
-        has kept of `connection.chosen`.
-        """
-        self._leave_conversation()  # it belongs to the folder and the agent until now
-        is_same = _name(agent) == self._agent_name
-        self.connector.agent, self._agent_name = agent, _name(agent)
-        if is_same and (not self.connector.folder or folder == self.connector.folder):
-            session = session or self.connection.session
-        self.connector.folder = folder
-        self.begin(session, Chosen.from_plain(chosen, session))
-
-    def shows(self, folder: str, session: str, agent: str) -> bool:
-        """Whether it is open with an agent in a folder, and shows a session; any session if none is named."""
-        is_here = folder == self.connector.folder and session in {"", self.connection.session}
-        return self._is_open and is_here and agent == self._agent_name
-
-    @property
-    def is_at_work(self) -> bool:
-        """Whether an agent or a turn of the instance before this one goes on, and nobody has opened it since."""
-        return not self._is_open and (self.connector.inherited is not None or self._inherited.has_turn)
-
-    def begin(self, session: str = "", chosen: Chosen | None = None) -> None:
-        """Show a session; without one, begin a new conversation. `chosen` is what the person has chosen for it."""
-        self._leave_conversation()
-        self._is_open = True
-        self.connection.begin(session, chosen or Chosen())
-        self.connection.conversation = self._begun()
-        self._give_back_all(self._inherited.take_unsent(), "It was not sent before the package was reloaded.")
+    def begin(self) -> None:
+        """Show the conversation from now on; go on with what an earlier instance has left of it if that can be."""
+        left = self._left
+        goes_on = self.connector.can_resume and self.connection.session == left.session
+        if goes_on and left.conversation and (conversation := restored(left.conversation)):
+            self.connection.conversation = conversation
+            self.outbox.inherit(left.queued, left.held)
+            self._left, unsent = Left(held=left.held), left.unsent
+        else:
+            unsent = self._give_up()
+        self.connector.private.may_restart = True
+        self._give_back_all(unsent, "It was not sent before the package was reloaded.")
         self._reading = self.background(self.connection.run())
         self.renderer.begin()
 
-    def _leave_conversation(self) -> None:
-        """Show another one from now on."""
-        self._give_back_all(self._end(with_queue=self._loses_queue), CHANGED)
-        self.end_turn()
-
-    def _begun(self) -> Conversation:
-        """What the agent that goes on has said already; nothing for a new conversation."""
-        conversation = self._inherited.take_conversation() if self.connector.inherited else None
-        if conversation:
-            self.outbox.inherit(self._inherited.take_queued(), self._inherited.held)
-        else:
-            self.connector.end_inherited()
-            self._inherited.give_up()
-        return conversation or Conversation()
+    def _give_up(self) -> list[Returned]:
+        """Nobody goes on with what an earlier instance has left. Returns what waited there."""
+        self.connector.end_inherited()
+        left, self._left = self._left, Left()
+        return [*left.unsent, *map(Returned, (*left.held.values(), *left.queued.values()))]
 
     def close(self, why: str = CLOSED) -> None:
         """It isn't shown any more. The turn of a daemon is seen to its end: what it writes is to be listed.
 
         What was not sent goes back with a sentence that says `why`.
         """
-        goes_on, queued = self.outlasts, self.outbox.queued
-        self.give_back_unsent(why)
-        self.connector.end_inherited()
-        self._is_open = False
-        if goes_on:
+        if self._outlasts:
+            queued = self.outbox.queued
+            self._give_back_unsent(why, with_queue=False)
             self.outbox.inherit(queued, {})
             self.approvals.dismiss()
             self.renderer.stop()
             self._seeing_out = self.background(self._see_out())
         else:
-            self.leave()
+            self.leave(why)
 
     async def _see_out(self) -> None:
         """Read on until what runs is over, and what waits for its turn there; or until it asks, which nobody sees.
@@ -375,22 +392,20 @@ class Chat:
             await conversation.changed.wait()
             self._watch_turns(conversation.snapshot())
         self._seeing_out = None
-        self.give_back_unsent()
         self.leave()
 
-    def leave(self) -> None:
-        """Nobody reads what a closed chat has left any more."""
-        self._end(with_queue=False)
-        self.end_turn()
-
-    def give_back_unsent(self, why: str = CLOSED, *, with_daemon: bool = False) -> None:
-        """The chat is about to end: what was not sent goes back to the person, whose tab may have moved.
+    def leave(self, why: str = CLOSED, *, with_daemon: bool = False) -> None:
+        """Nobody reads it any more. What was not sent goes back to the person, whose tab may have moved.
 
         `with_daemon`: its private daemon ends as well.
         """
-        taken = self._take_unsent(with_queue=self._loses_queue or (with_daemon and self._ends_here))
-        self._inherited.give_up()
-        self._give_back_all([*self._inherited.take_unsent(), *taken], why)
+        self._give_back_unsent(why, with_queue=self._loses_queue or (with_daemon and self._ends_here))
+        self._end()
+        self._end_turn()
+
+    def _give_back_unsent(self, why: str, *, with_queue: bool) -> None:
+        taken = self._take_unsent(with_queue=with_queue)
+        self._give_back_all([*self._give_up(), *taken], why)
 
     async def finished(self) -> None:
         """Wait until everything is done that had begun when the view was closed."""
@@ -398,7 +413,10 @@ class Chat:
             await asyncio.wait(self._tasks)
 
     def reconnect(self, agent: AgentCommand | None = None) -> None:
-        """Start over: settings, private daemon, connection. The session is resumed. See `Chats.reconnect`."""
+        """Start over: settings, private daemon, connection. The session is resumed.
+
+        `agent` is the chat's agent with the command that the person allows now; None for the one that it has.
+        """
         self.connector.agent = agent if agent and self.connector.agent else self._agent_now
         self.connector.private.may_restart = True
         self.connection.chosen.try_again()
@@ -424,19 +442,18 @@ class Chat:
     @property
     def _ends_here(self) -> bool:
         """Whether what answers ends with the window, and its queue with it."""
-        return self._loses_queue or self.connection.locality.is_private
+        return self._loses_queue or self.connector.locality.is_private
 
     @property
     def _held(self) -> dict[str, Draft]:
         """The prompt that waits for a sign-in, by its id; empty if none does, or its draft isn't known."""
         prompt = self.connection.held
         draft = self.outbox.sent(prompt)
-        return self._inherited.held | ({prompt: draft} if prompt and draft else {})
+        return self._left.held | ({prompt: draft} if prompt and draft else {})
 
     def _take_held(self) -> dict[str, Draft]:
         """The same, only once."""
-        held = self._held
-        self._inherited.take_held()
+        held, self._left.held = self._held, {}
         for prompt in held:
             self.outbox.forget(prompt)  # the agent holds it until its connection has ended
         return held
@@ -447,7 +464,7 @@ class Chat:
         if self.connector.agent:
             return
         if not self.place.settings.enabled:
-            if self._is_open:
+            if self.is_open:
                 self.connection.again()
         elif is_changed and self.status.connection.state in {"waiting", "lost"}:
             self.connection.again()
@@ -458,39 +475,33 @@ class Chat:
         Returns what the next instance needs to go on with them, as plain data.
         """
         self.connection.stays = hand_over
-        inherited = self._inherited
-        if self._is_open:
-            inherited.has_turn = self.status.running is not None
-        # A daemon keeps its queue.
-        if self.connector.agent:
-            inherited.queued |= self.outbox.queued
-            inherited.held = self._take_held()
-        inherited.unsent += self._end(with_queue=False)
+        has_turn = self.is_open and self.status.running is not None
+        queued, held = dict[str, Draft](), dict[str, Draft]()
+        if self.connector.agent:  # a daemon keeps its queue
+            queued, held = self.outbox.queued, self._take_held()
+        self._end()
+        unsent = self._take_unsent(with_queue=False)
         if tasks := list(self._tasks):
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
         if not hand_over:
             self.connector.end_inherited()
-        agent = self.connection.left or self.connector.inherited
-        if self.connector.agent and agent is None:
-            inherited.give_up()
-        if agent and self._is_open:
-            inherited.conversation = plain(self.connection.conversation)
+        process = self.connection.left or self.connector.inherited
+        if process is None:  # nobody goes on with what waits there
+            unsent += map(Returned, (*held.values(), *queued.values()))
+            queued, held = {}, {}
         return {
-            "process": agent,
             "folder": self.connector.folder,
             "session": self.connection.session,
             "agent": self._agent_name,
-            **inherited.as_plain(),
+            "process": process,
+            "unsent": [asdict(each) for each in unsent],
+            "queued": {prompt: asdict(draft) for prompt, draft in queued.items()},
+            "held": {prompt: asdict(draft) for prompt, draft in held.items()},
+            "conversation": plain(self.connection.conversation) if process else None,
+            "has_turn": has_turn,
         }
-
-    def inherit(self, left: Mapping[str, Any]) -> None:
-        """Take what the instance before this one has left. The chat is shown once it is opened."""
-        self.connector.folder, self.connection.session = left["folder"], left["session"]
-        self._agent_name = left["agent"]
-        self.connector.inherited = left.get("process")
-        self._inherited = Inherited.from_plain(left)
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         """Do something as long as the chat is there."""
@@ -509,10 +520,97 @@ class Chat:
         self.connection.chosen.sends()
         self.outbox.send(draft, mid_turn=mid_turn)
 
-    def chose(self, **choices: Any) -> None:
-        """The person has chosen something for the session, which holds: fields of `Chosen`."""
-        self.connection.chosen.take(**choices)
+    def show(self, session: str = "", chosen: Chosen | None = None) -> None:
+        """Show another conversation in this tab, if that is open. See `Chats.show`."""
+        self.place.chats.show(self.id, session, chosen)
+
+    def unsend(self, unsent: str) -> None:
+        """Take back what has not gone out to the agent yet (`Render.unsent`); it goes to the editor."""
+        if draft := self.outbox.take_one(unsent):
+            self.give_back(draft, "It was taken back before it was sent.")
+        else:
+            self.mention("It has been sent already.")
+
+    async def dequeue(self, prompt: str) -> None:
+        """Remove a prompt that waits for its turn; its text goes back to the editor."""
+        client, session = self.connection.connected
+        text = next((queued.text for queued in self.status.queue if queued.id == prompt), "")
+        is_ours = prompt in self.outbox.queued
+        if not await client.dequeue(session, prompt):
+            self.mention("This prompt is no longer in the queue.")
+        elif is_ours:
+            self.outbox.removed(prompt)
+        else:
+            self.give_back(Draft(text), REMOVED)
+
+    async def cancel(self, turn: str | None = None) -> None:
+        """End the turn that runs, or the start of an agent.
+
+        With `turn`, what the person saw running, one that has begun since then goes on.
+        """
+        if self.connection.call_off():
+            return
+        client, session = self.connection.connected
+        if turn is None or self.status.running in (None, turn):
+            await client.cancel(session)
+
+    async def switch(self, kind: ChoiceKind, value: str) -> None:
+        """Switch the mode, the model, or how long the model thinks."""
+        client, session = self.connection.connected
+        await client.switch(session, kind, value)
+        self._chose(kind, value)
+        if kind == "effort" and (choices := await client.choices(session)):
+            self.connection.conversation.set_choices(choices)
+        if kind == "model" and client.model_is_default:
+            name = next((choice.name for choice in self.status.models if choice.id == value), value)
+            self.mention(f"{name} is now your default model in {DAEMON_AGENT}, too.")
+
+    async def set_option(self, option: str, value: str | bool) -> None:
+        """Set another option of the session, to the id of a value or to true or false."""
+        client, session = self.connection.connected
+        await client.set_option(session, option, value)
+        self._chose(option_kind(option), value)
+
+    def _chose(self, kind: str, value: str | bool) -> None:
+        self.connection.chosen.take(kind, value)
         self.show_soon()
+
+    async def files(self, words: str) -> list[str]:
+        """Files on the agent's machine whose path has these words, relative to the chat's folder; for a completion."""
+        client, _ = self.connection.connected
+        try:
+            async with asyncio.timeout(FILES_LIMIT):
+                found = await client.find_files(words, MAX_FILES)
+        except TimeoutError:
+            return []
+        folder = self.connection.folder
+        allowed = await asyncio.to_thread(lambda: [path for path in found if not folder.refusal([path])])
+        return sorted((path for path in allowed if path != "."), key=lambda path: (len(path), path))
+
+    async def locality(self) -> str:
+        """The page on what answers: where it runs, and with which servers, skills, providers and variables."""
+        client, _, _ = await self.connection.reached()
+        return await client.describe(self.connector.locality)
+
+    def check_idle(self) -> None:
+        """Raise a ChatError if a turn runs."""
+        if self.status.running is not None:
+            raise ChatError(BUSY)
+
+    def mention(self, sentence: str) -> None:
+        """Say something to the person, in the chat's window."""
+        self.place.screen.messenger.mention(sentence, self.window)
+
+    def do(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start doing something. A failure is shown, not raised."""
+
+        async def do() -> None:
+            try:
+                await work
+            except ChatError as error:
+                self.mention(str(error))
+
+        self.background(do())
 
     def show_soon(self) -> None:
         """Something is to be shown, although nothing has changed in the conversation."""
@@ -548,7 +646,8 @@ class Chat:
 
     def _settle_held(self) -> None:
         """Give back the prompt that has waited for a sign-in since before a reload, if its agent was not taken up."""
-        for prompt, draft in self._inherited.take_held().items():
+        held, self._left.held = self._left.held, {}
+        for prompt, draft in held.items():
             if prompt != self.connection.held:
                 self.give_back(draft, f"{self.agent} has ended before it began this.")
 
@@ -559,7 +658,7 @@ class Chat:
             told = ReportedTurn(self.agent, turn.asked, calls, *about, began=turn.began or 0.0)
             self.place.reasons.turn_over(self.place.id, told)
 
-    def end_turn(self) -> None:
+    def _end_turn(self) -> None:
         """Nobody looks at the conversation any more: its turn is over with what was done in it so far."""
         if self.is_local:
             self.connection.conversation.interrupt()
@@ -576,23 +675,23 @@ class Chat:
         )
         return next(same, agent)
 
-    def _end(self, *, with_queue: bool) -> list[Returned]:
-        """Stop reading, showing and sending. Returns what was not sent; `with_queue` what waits for its turn, too."""
+    def _end(self) -> None:
+        """Stop reading and showing."""
         self.approvals.dismiss()
         self.renderer.stop()
         for task in filter(None, (self._reading, self._seeing_out)):
             task.cancel()
         self._reading = self._seeing_out = None
-        return self._take_unsent(with_queue=with_queue)
 
     def _take_unsent(self, *, with_queue: bool) -> list[Returned]:
+        """Stop sending. Returns what was not sent; `with_queue` what waits for its turn, too."""
         # An agent's process goes with its queue, and with the prompt that it holds; a daemon keeps them.
-        held = self._take_held() if with_queue and self._is_open else {}
+        held = self._take_held() if with_queue else {}
         return [*map(Returned, held.values()), *self.outbox.take(with_queue=with_queue)]
 
     def _give_back_all(self, unsent: Iterable[Returned], why: str) -> None:
-        for draft, may_have_arrived in unsent:
-            self.give_back(draft, ON_ITS_WAY if may_have_arrived else why)
+        for each in unsent:
+            self.give_back(each.draft, ON_ITS_WAY if each.may_have_arrived else why)
 
     def give_back(self, draft: Draft, why: str) -> None:
         """Put a draft back into the prompt, and say why."""
@@ -602,16 +701,6 @@ class Chat:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             logger.error("Unexpected: %s", error, exc_info=error)
-
-
-def _name(agent: AgentCommand | None) -> str:
-    return agent.name if agent else ""
-
-
-def check_idle(chat: Chat) -> None:
-    """Raise a ChatError if a turn runs."""
-    if chat.status.running is not None:
-        raise ChatError(BUSY)
 
 
 def plain(conversation: Conversation) -> dict[str, Any]:
@@ -644,71 +733,31 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
 
 
 @dataclass
-class Inherited:
-    """What is left of a chat, until it is shown again."""
+class Left:
+    """What one instance of the package leaves of a chat to the next one; `Chat.stop` has it as plain data."""
 
+    folder: str = ""
+    session: str = ""
+    agent: str = ""
+    """The name of the agent to start; empty for the daemon."""
+    process: dict[str, Any] | None = None
+    """The agent that goes on."""
     unsent: list[Returned] = field(default_factory=list[Returned])
     """What goes back to the person."""
     queued: dict[str, Draft] = field(default_factory=dict[str, Draft])
     """What waits for its turn, by the ids of the prompts."""
     held: dict[str, Draft] = field(default_factory=dict[str, Draft])
     """The prompt that waits for a sign-in, by its id, until its agent is taken up."""
-    conversation: Mapping[str, Any] | None = None
+    conversation: dict[str, Any] | None = None
     """What was shown, as plain data."""
     has_turn: bool = False
     """Whether a turn ran."""
 
     @classmethod
-    def from_plain(cls, left: Mapping[str, Any]) -> Inherited:
-        """What `as_plain` has made."""
-        queued, held = (
-            {prompt: _draft(draft) for prompt, draft in left.get(name, {}).items()} for name in ("queued", "held")
-        )
-        return cls(
-            [Returned(_draft(each), bool(each.get("may_have_arrived"))) for each in left["unsent"]],
-            queued,
-            held,
-            left.get("conversation"),
-            bool(left.get("has_turn")),
-        )
+    def of(cls, left: Mapping[str, Any]) -> Left:
+        """What another instance has left.
 
-    def as_plain(self) -> dict[str, Any]:
-        """All of it as plain data."""
-        return {
-            "unsent": [{**asdict(each.draft), "may_have_arrived": each.may_have_arrived} for each in self.unsent],
-            "queued": {prompt: asdict(draft) for prompt, draft in self.queued.items()},
-            "held": {prompt: asdict(draft) for prompt, draft in self.held.items()},
-            "conversation": self.conversation,
-            "has_turn": self.has_turn,
-        }
-
-    def take_unsent(self) -> list[Returned]:
-        """What goes back to the person, only once."""
-        unsent, self.unsent = self.unsent, []
-        return unsent
-
-    def take_queued(self) -> dict[str, Draft]:
-        """What waits for its turn, only once."""
-        queued, self.queued = self.queued, {}
-        return queued
-
-    def take_held(self) -> dict[str, Draft]:
-        """The prompt that waits for a sign-in, only once."""
-        held, self.held = self.held, {}
-        return held
-
-    def take_conversation(self) -> Conversation | None:
-        """What was shown, only once; None if there is nothing that can be read."""
-        left, self.conversation = self.conversation, None
-        return restored(left) if left else None
-
-    def give_up(self) -> None:
-        """Nobody goes on with the conversation: what waits in it goes back to the person."""
-        self.conversation = None
-        self.unsent += map(Returned, (*self.take_held().values(), *self.take_queued().values()))
-
-
-def _draft(data: Mapping[str, Any]) -> Draft:
-    """The draft of plain data."""
-    excerpts = tuple(Excerpt(**excerpt) for excerpt in data["excerpts"])
-    return Draft(data["text"], excerpts, tuple(data["pictures"]), dict(data["unsaved"]))
+        Raises:
+            ValidationError: it was another version of the package, and has left it in another form.
+        """
+        return _adapter(cls).validate_python(left)

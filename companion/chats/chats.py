@@ -1,8 +1,6 @@
-"""The chats of all windows, and what the person does with them.
+"""The chats of all windows: which there are, and what the editor tells of them.
 
-A chat is named by the id of its view, which no other view of the editor has and which a reload leaves as it is. What
-can be done besides a conversation is in parts: its options, the list of sessions, signing in, what runs in the
-background.
+A chat is named by the id of its view, which no other view of the editor has and which a reload leaves as it is.
 
 Everything here runs on the companion thread. Failures are shown through the editor, never raised, except by
 the methods that return something: those raise a ChatError with a message for the person.
@@ -11,239 +9,38 @@ the methods that return something: those raise a ChatError with a message for th
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Callable, Container, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..agents import DAEMON_AGENT, AgentCommand
-from ..backends.agent import Agent, AgentSession, OfferedServer, SigningIn, Surroundings, Way
-from ..backends.connector import Daemons, end_inherited, end_left
+from ..backends.agent import OfferedServer, Surroundings
+from ..backends.connector import Connector, Daemons, end_inherited, end_left
 from ..background import answered
 from ..clis.environment import LoginEnvironment
-from ..conversation.failures import ChatError, NotConnectedError
-from ..conversation.forms import Values
-from ..conversation.snapshot import ChoiceKind, Task
+from ..conversation.failures import NotConnectedError
 from ..editor import ChatId, WindowId
 from ..exclusion import Sharing
-from ..json_text import as_list, as_object
 from ..platforms import programs
-from ..platforms.files import Content, FileRefusedError, HangingError, IrregularError, entry, real_folder
+from ..platforms.files import HangingError, real_folder
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
-from .chat import CHANGED, CLOSED, QUICK_STOP_LIMIT, Chat, check_idle
+from .chat import CHANGED, CLOSED, QUICK_STOP_LIMIT, Chat, Left
 from .chat_screen import ChatScreen
 from .connection import Chosen
-from .history import ChatChanges, ChatHistory, ChatSessions
-from .outbox import ON_ITS_WAY, REMOVED
-from .prompt import ChatFolder, Draft, Returned
-from .transcript.plain import clean
-from .watch import TurnReasons, WrittenTurns
+from .history import ChangedFile, changed_in
+from .outbox import ON_ITS_WAY
+from .prompt import Draft, Returned
+
+if TYPE_CHECKING:
+    from ..changes.rounds import Rounds
+    from ..provenance.why import Provenance
 
 logger = logging.getLogger(__name__)
 
-MOST_OUTPUT = 64 * 1024
-"""Bytes of the end of a task's output that are shown."""
-_KINDS = {"shell": "Command", "agent": "Sub-agent", "monitor": "Monitor"}
 FOLDER_LIMIT = 5.0
 """Seconds to look at a folder of the window that an agent is to get."""
-REACH_LIMIT = 10.0
-"""Seconds that a question to the daemon waits for the connection."""
 CUT_OFF = "This still waited when the editor was closed."
-MAX_FILES = 50
-"""How many files a completion offers."""
-FILES_LIMIT = 2.0
-"""Seconds for a completion."""
-
-
-class ChatOptions:
-    """Switches the options of conversations."""
-
-    def __init__(self, chats: Chats) -> None:
-        self._chats = chats
-
-    def switch(self, chat_id: ChatId, kind: ChoiceKind, value: str) -> None:
-        """Switch the mode, the model, or how long the model thinks."""
-
-        async def switch(chat: Chat) -> None:
-            client, session = chat.connection.connected
-            await client.switch(session, kind, value)
-            chat.chose(**{kind: value})
-            if kind == "effort" and (choices := await client.choices(session)):
-                chat.connection.conversation.set_choices(choices)
-            if kind == "model" and client.model_is_default:
-                name = next((choice.name for choice in chat.status.models if choice.id == value), value)
-                told = f"{name} is now your default model in {DAEMON_AGENT}, too."
-                self._chats.screen.messenger.mention(told, chat.window)
-
-        self._chats.do(chat_id, switch)
-
-    def set(self, chat_id: ChatId, option: str, value: str | bool) -> None:
-        """Set another option of the session, to the id of a value or to true or false."""
-
-        async def switch(chat: Chat) -> None:
-            client, session = chat.connection.connected
-            await client.set_option(session, option, value)
-            chat.chose(options={option: value})
-
-        self._chats.do(chat_id, switch)
-
-
-class ChatSignIn:
-    """Signs agents in."""
-
-    def __init__(self, chats: Chats) -> None:
-        self._chats = chats
-
-    async def providers(self, chat_id: ChatId) -> list[str]:
-        """The ids of the providers of models at which the daemon can sign in."""
-        client, _, _ = await self._chats.reached(chat_id)
-        return await client.sign_in_providers()
-
-    async def begin(self, chat_id: ChatId, provider: str) -> SigningIn:
-        """Begin to sign in at a provider."""
-        client, _, _ = await self._chats.reached(chat_id)
-        return await client.begin_sign_in(provider)
-
-    async def progress(self, chat_id: ChatId, identifier: str) -> SigningIn:
-        """How far a sign-in is."""
-        client, _, _ = await self._chats.reached(chat_id)
-        return await client.sign_in_progress(identifier)
-
-    async def cancel(self, chat_id: ChatId, identifier: str) -> None:
-        """Give a sign-in up."""
-        client, _ = self._chats[chat_id].connection.connected
-        await client.cancel_sign_in(identifier)
-
-    async def methods(self, chat_id: ChatId) -> tuple[Way, ...]:
-        """The ways to sign in that an agent on stdio offers."""
-        methods = self._chats[chat_id].connection.to_sign_in.ways
-        # The person may be about to set a variable.
-        self._chats.login.forget()
-        return methods
-
-    async def authenticate(self, chat_id: ChatId, method: str) -> None:
-        """Have an agent on stdio sign the person in, which may take as long as they need in their browser."""
-        connection = self._chats[chat_id].connection
-        await connection.to_sign_in.authenticate(method)
-        connection.signed_in()
-
-    async def sign_out(self, chat_id: ChatId) -> bool:
-        """Sign the person out of an agent on stdio, and start it again, since it may go on with what it has in memory.
-
-        Returns False if it stays as it is, because its conversation would be lost, or a turn that has begun meanwhile.
-
-        Raises:
-            ChatError: a turn runs, which would be lost.
-        """
-        chat = self._chats[chat_id]
-        client, _ = chat.connection.connected
-        client.need("sign_out", "sign you out")
-        check_idle(chat)
-        await client.sign_out()
-        is_restarted = chat.status.running is None and (client.can_restart or not chat.connection.session)
-        if is_restarted:
-            chat.reconnect()
-        return is_restarted
-
-
-class ChatTasks:
-    """Lists the tasks of a conversation, shows what they do, and stops them."""
-
-    def __init__(self, chats: Chats) -> None:
-        self._chats = chats
-
-    async def all(self, chat_id: ChatId) -> list[Task]:
-        """What the agent does besides its turn, and has done: what runs first, then the latest."""
-        client, session, _ = await self._chats.reached(chat_id)
-        found = {task.id: task for task in await client.sub_agents(session)}
-        found |= {task.id: task for task in await client.tasks(session)}
-        return sorted(found.values(), key=lambda task: (not task.is_running, -task.began))
-
-    async def page(self, chat_id: ChatId, identifier: str) -> tuple[str, bool]:
-        """A page about a task with the end of its output, and whether it still runs."""
-        found = next((task for task in await self.all(chat_id) if task.id == identifier), None)
-        if found is None:
-            raise ChatError("The daemon doesn't know this task any more.")
-        is_local = self._chats[chat_id].is_local
-        output = await _output(found) if is_local and found.output else None
-        return "\n".join(_task_page(found, output, is_local=is_local)) + "\n", found.is_running
-
-    async def stop(self, chat_id: ChatId, task: Task) -> str:
-        """Stop a task. Returns what happened, a sentence."""
-        chat = self._chats[chat_id]
-        client, session, _ = await self._chats.reached(chat_id)
-        stopped = await client.stop_task(session, task)
-        chat.connection.conversation.set(tasks=await client.tasks(session))
-        return f"{task.title} is stopped." if stopped else f"{task.title} has ended already."
-
-    def stop_terminals(self, chat_id: ChatId, terminals: Sequence[str]) -> None:
-        """End what runs in terminals that the editor has opened for the agent; the turn goes on."""
-
-        async def stop(chat: Chat) -> None:
-            client, _ = chat.connection.connected
-            if not any(await asyncio.gather(*map(client.stop_terminal, terminals))):
-                self._chats.screen.messenger.mention("It has ended already.", chat.window)
-
-        self._chats.do(chat_id, stop)
-
-
-def _task_page(task: Task, output: str | None, *, is_local: bool) -> Iterator[str]:
-    yield f"# {clean(task.title)}"
-    yield ""
-    yield f"- {_KINDS.get(task.kind, 'Task')}: {' '.join(clean(task.about).split()) or task.id}"
-    yield f"- State: {task.status}, {task.duration}"
-    if task.tokens:
-        yield f"- Tokens: {task.tokens}"
-    if task.error:
-        yield f"- Error: {' '.join(clean(task.error).split())}"
-    if task.output and not is_local:
-        yield f"- Output: in {task.output}, on the machine of the daemon"
-    if output is not None:
-        yield from ("", "## Output", "", output or "Nothing yet.")
-
-
-async def _output(task: Task) -> str:
-    """The end of a task's output, as a text."""
-    try:
-        content = await answered(task.output, lambda: _end(task.output))
-    except IrregularError:
-        return "The output is not in a regular file."
-    except FileRefusedError as error:
-        return f"The output can't be read: {error.strerror}."
-    text = content.data.decode("utf-8", "replace")
-    if not content.is_whole:
-        text = text.partition("\n")[2]
-    lines = map(_said, text.splitlines()) if task.kind == "agent" else map(clean, text.splitlines())
-    return "\n".join(line for line in lines if line is not None)
-
-
-def _end(path: str) -> Content:
-    with entry(path, follows_links=True) as at:
-        return at.read_end(MOST_OUTPUT)
-
-
-def _said(record: str) -> str | None:
-    """What a sub-agent's record says: a text, or the name of a tool that is called; None if neither."""
-    try:
-        fields: object = json.loads(record)
-    except (ValueError, RecursionError):
-        return None
-    message = as_object(as_object(fields).get("message"))
-    words: list[str] = []
-    for part in as_list(message.get("parts")):
-        text, call = as_object(part).get("text"), as_object(as_object(part).get("functionCall")).get("name")
-        if isinstance(text, str) and text.strip():
-            words.append(_clean_lines(text))
-        elif isinstance(call, str):
-            words.append(f"→ {clean(call)}")
-    return "\n".join(words) or None
-
-
-def _clean_lines(text: str) -> str:
-    """A text without control characters, line by line."""
-    return "\n".join(map(clean, text.strip().splitlines()))
 
 
 class Windows(Protocol):
@@ -280,13 +77,13 @@ class ChatWindow:
         self.login = chats.login
         self.turns = chats.turns
         self.reasons = chats.reasons
-        self._chats = chats
+        self.chats = chats
         self.daemons = Daemons(self)
 
     @property
     def settings(self) -> DaemonSettings:
         """As they are now."""
-        return self._chats.settings
+        return self.chats.settings
 
     @property
     def shows_diffs(self) -> bool:
@@ -301,15 +98,15 @@ class ChatWindow:
     @property
     def daemon_folders(self) -> set[str]:
         """The folders whose chats need a daemon."""
-        return {chat.connector.folder for chat in self._chats.all_of(self.id) if chat.needs_daemon}
+        return {chat.connector.folder for chat in self.chats.all_of(self.id) if chat.needs_daemon}
 
     def sharing(self) -> Sharing:
         """What may be told of the window's files."""
-        return self._chats.windows.sharing_of(self.id)
+        return self.chats.windows.sharing_of(self.id)
 
     async def surroundings(self) -> Surroundings:
         """What an agent gets besides the folder of its chat."""
-        settings, sharing, folders = self.settings, self.sharing(), self._chats.windows.folders_of(self.id)
+        settings, sharing, folders = self.settings, self.sharing(), self.chats.windows.folders_of(self.id)
         if not settings.agents_all_folders:
             folders = ()
 
@@ -328,25 +125,18 @@ class ChatWindow:
 
     def admit(self, agent: str) -> OfferedServer | None:
         """Offer the window's MCP server to an agent, if the person wants that; with a token of its own."""
-        return self._chats.windows.admit(self.id, agent) if self.settings.agents_use_editor else None
+        return self.chats.windows.admit(self.id, agent) if self.settings.agents_use_editor else None
 
     def dismiss(self, token: str) -> None:
         """The agent has ended: its token is worth nothing any more."""
-        self._chats.windows.dismiss_agent(self.id, token)
-
-    def questions_changed(self) -> None:
-        """Other questions wait."""
-        self._chats.windows.changes_changed()
+        self.chats.windows.dismiss_agent(self.id, token)
 
 
 class Chats:
-    """The chats of an editor's windows.
-
-    `sessions`, `history`, `changes`, `tasks`, `options` and `sign_in` are what can be done besides a conversation.
-    """
+    """The chats of an editor's windows."""
 
     def __init__(
-        self, screen: ChatScreen, reviews: Reviews, windows: Windows, turns: WrittenTurns, reasons: TurnReasons
+        self, screen: ChatScreen, reviews: Reviews, windows: Windows, turns: Rounds, reasons: Provenance
     ) -> None:
         """`turns` is told of the turns, and knows what was written in them; `reasons` gets what was said in each."""
         self.screen = screen
@@ -358,30 +148,20 @@ class Chats:
         self.login = LoginEnvironment()
         self.by_id: dict[ChatId, Chat] = {}
         """Those that are open."""
+        self._unopened: dict[ChatId, tuple[WindowId, Mapping[str, Any]]] = {}
+        """The windows of chats that nobody has opened since a reload, and what was left of them (`Left`)."""
         self.shared: dict[WindowId, ChatWindow] = {}
         """What the chats of each window share, once there was one."""
         self._ending: set[asyncio.Task[None]] = set()
         """The ends of what has closed."""
         self._leaving: set[Chat] = set()
         """Those that nothing shows any more, until they are done."""
-        self.sessions = ChatSessions(self)
-        self.history = ChatHistory(self)
-        self.changes = ChatChanges(self)
-        self.tasks = ChatTasks(self)
-        self.options = ChatOptions(self)
-        self.sign_in = ChatSignIn(self)
 
     def window(self, window: WindowId) -> ChatWindow:
         """What the chats of a window share."""
         if window not in self.shared:
             self.shared[window] = ChatWindow(self, window)
         return self.shared[window]
-
-    def made(self, chat_id: ChatId, window: WindowId) -> Chat:
-        """The chat with an id, which is made if there is none."""
-        if chat_id not in self.by_id:
-            self.by_id[chat_id] = Chat(chat_id, self.window(window))
-        return self.by_id[chat_id]
 
     def get(self, chat_id: ChatId) -> Chat | None:
         """The chat with an id; None if it has closed."""
@@ -397,10 +177,6 @@ class Chats:
             return chat
         raise NotConnectedError
 
-    async def reached(self, chat_id: ChatId) -> tuple[Agent, AgentSession, ChatFolder]:
-        """The client, the session and the folder of a chat once it is connected; see `ChatConnection.reached`."""
-        return await self[chat_id].connection.reached(REACH_LIMIT)
-
     def within(self, window: WindowId) -> list[Chat]:
         """The chats of a window."""
         return [chat for chat in self.by_id.values() if chat.window == window]
@@ -409,20 +185,13 @@ class Chats:
         """The same, with those that nothing shows any more and that are not done."""
         return [*self.within(window), *(chat for chat in self._leaving if chat.window == window)]
 
-    def do(self, chat_id: ChatId, act: Callable[[Chat], Coroutine[Any, Any, None]]) -> None:
-        """Start doing something with a chat. A failure is shown, not raised."""
-        chat = self.get(chat_id)
-        if chat is None:
+    def tell(self, chat_id: ChatId, call: Callable[[Chat], Coroutine[Any, Any, None] | None]) -> None:
+        """Have a chat do something. A failure is shown, not raised."""
+        if chat := self.get(chat_id):
+            if work := call(chat):
+                chat.do(work)
+        else:
             self.screen.messenger.say(str(NotConnectedError()))
-            return
-
-        async def do() -> None:
-            try:
-                await act(chat)
-            except ChatError as error:
-                self.screen.messenger.mention(str(error), chat.window)
-
-        chat.background(do())
 
     def configure(self, settings: DaemonSettings) -> None:
         """The settings were read or have changed. What they turn off ends; the rest holds from the next connection."""
@@ -449,17 +218,30 @@ class Chats:
         `agent` is the name of the agent to start; empty for the daemon. `chosen` and `waiting` are what the editor has
         kept of those of a `Render`. What waits comes back if nobody here knows the chat: it is from before a restart.
         """
-        if (chat := self.get(chat_id)) and chat.shows(folder, session, agent):
+        chat = self.get(chat_id)
+        left = Left.of(self._unopened[chat_id][1]) if chat_id in self._unopened else None
+        shown = chat.shown if chat else (left.folder, left.agent, left.session) if left else None
+        if shown and not session and shown[:2] == (folder, agent):
+            session = shown[2]
+        if chat and chat.is_open and shown == (folder, agent, session):
             chat.renderer.begin()
             return
         command = next((each for each in self.settings.agents if each.name == agent), None)
         if agent and command is None:
             self.screen.messenger.say(f"There is no agent “{agent}” in the setting “agents”.", window)
         else:
-            is_known = chat is not None
-            self._for_another(self.made(chat_id, window)).open(folder, session, command, chosen)
-            if not is_known:
+            self._unopened.pop(chat_id, None)
+            kept = Chosen.from_plain(chosen, session)
+            self._begin(Chat(chat_id, self.window(window), folder, session, command, kept, left))
+            if not shown:
                 self._give_back(chat_id, waiting)
+
+    def _begin(self, chat: Chat) -> None:
+        """Show a chat in its tab, in the place of the one that was there."""
+        if before := self.by_id.get(chat.id):
+            self._see_off(before, CHANGED)
+        self.by_id[chat.id] = chat
+        chat.begin()
 
     async def environment(self) -> Mapping[str, str]:
         """What agents are started with: the variables of the person's login shell."""
@@ -479,43 +261,49 @@ class Chats:
 
     def open_sessions(self) -> set[str]:
         """The ids of the sessions that chats show."""
-        return {chat.connection.session for chat in self.by_id.values()} - {""}
+        unopened = {plain["session"] for _, plain in self._unopened.values()}
+        return (unopened | {chat.connection.session for chat in self.by_id.values()}) - {""}
 
     def turn_written(self, chat_id: ChatId, turn: str, files: int) -> None:
         """So many files were found to be changed in a turn that has ended."""
         if chat := self.get(chat_id):
             chat.renderer.turn_written(turn, files)
 
+    async def turn_changes(self, window: WindowId, turn: str, folder: str) -> tuple[ChangedFile, ...] | None:
+        """What a turn of anybody, by its key, had changed when it ended; None if nobody has looked at the files.
+
+        The names are relative to the folder.
+        """
+        texts = await self.turns.turn_texts(window, turn)
+        return None if texts is None else await asyncio.to_thread(changed_in, texts, folder)
+
     def close(self, chat_id: ChatId, waiting: Sequence[Returned] = ()) -> None:
         """The person has closed the chat's view. A private daemon runs until the window closes.
 
         `waiting` is as in `open`.
         """
-        if chat := self.by_id.pop(chat_id, None):
+        if chat := self.by_id.pop(chat_id, None) or self._take_unopened(chat_id):
             self._see_off(chat, CLOSED)
         else:
             self._give_back(chat_id, waiting)
+
+    def _take_unopened(self, chat_id: ChatId) -> Chat | None:
+        """A chat that nobody has opened since a reload, to be ended."""
+        if chat_id not in self._unopened:
+            return None
+        window, plain = self._unopened.pop(chat_id)
+        left = Left.of(plain)
+        return Chat(chat_id, self.window(window), left.folder, left=left)
 
     def show(self, chat_id: ChatId, session: str = "", chosen: Chosen | None = None) -> None:
         """Show another conversation in a chat's tab, if that is open: the one of a session, or a new one."""
         if (chat := self.get(chat_id)) is None:
             return
-        if chat.is_at(session):
+        if chat.is_open and session and session == chat.connection.session:
             chat.renderer.begin()
         else:
-            self._for_another(chat).begin(session, chosen)
-
-    def _for_another(self, chat: Chat) -> Chat:
-        """The chat that shows another conversation in the tab of one.
-
-        The daemon goes on with a turn in the one before, which is seen to its end as if the tab had been closed.
-        """
-        if not chat.outlasts:
-            return chat
-        other = self.by_id[chat.id] = Chat(chat.id, chat.place)
-        other.connector.folder = chat.connector.folder
-        self._see_off(chat, CHANGED)
-        return other
+            where = chat.connector
+            self._begin(Chat(chat_id, chat.place, where.folder, session, where.agent, chosen))
 
     def _see_off(self, chat: Chat, why: str) -> None:
         chat.close(why)
@@ -530,22 +318,20 @@ class Chats:
         """Nobody reads any more what closed chats have left, those of a window if one is named."""
         for chat in self._leaving:
             if window in (None, chat.window):
-                chat.give_back_unsent(with_daemon=window is not None)
-                chat.leave()
+                chat.leave(with_daemon=window is not None)
 
     def _give_back(self, chat_id: ChatId, waiting: Sequence[Returned]) -> None:
-        for draft, may_have_arrived in waiting:
-            self.screen.chats.return_draft(chat_id, draft, ON_ITS_WAY if may_have_arrived else CUT_OFF)
+        for each in waiting:
+            self.screen.chats.return_draft(chat_id, each.draft, ON_ITS_WAY if each.may_have_arrived else CUT_OFF)
 
     def window_closed(self, window: WindowId) -> None:
         """A window closes: its chats and its private daemons end."""
-        chats = self.within(window)
+        unopened = [chat_id for chat_id, (home, _) in self._unopened.items() if home == window]
+        chats = [*self.within(window), *filter(None, map(self._take_unopened, unopened))]
         for chat in chats:
-            del self.by_id[chat.id]
+            self.by_id.pop(chat.id, None)
         for chat in chats:
-            chat.approvals.dismiss()
-            chat.give_back_unsent(with_daemon=True)
-            chat.end_turn()
+            chat.leave(with_daemon=True)
         self._leave(window)
         place = self.shared.pop(window, None)
 
@@ -575,82 +361,6 @@ class Chats:
         asking = (chat for chat in self.within(window) if chat.approvals.questions)
         return tuple(sorted({chat.agent for chat in asking}))
 
-    def cancel(self, chat_id: ChatId, turn: str | None = None) -> None:
-        """End the turn that runs, or the start of an agent.
-
-        With `turn`, what the person saw running, one that has begun since then goes on.
-        """
-
-        async def cancel(chat: Chat) -> None:
-            if chat.connection.call_off():
-                return
-            client, session = chat.connection.connected
-            running = chat.connection.conversation.status.running
-            if turn is None or running in (None, turn):
-                await client.cancel(session)
-
-        self.do(chat_id, cancel)
-
-    def dequeue(self, chat_id: ChatId, prompt: str) -> None:
-        """Remove a prompt that waits; its text goes back to the editor (`return_draft`)."""
-
-        async def dequeue(chat: Chat) -> None:
-            client, session = chat.connection.connected
-            text = next((queued.text for queued in chat.status.queue if queued.id == prompt), "")
-            is_ours = prompt in chat.outbox.queued
-            if not await client.dequeue(session, prompt):
-                self.screen.messenger.mention("This prompt is no longer in the queue.", chat.window)
-            elif is_ours:
-                chat.outbox.removed(prompt)
-            else:
-                chat.give_back(Draft(text), REMOVED)
-
-        self.do(chat_id, dequeue)
-
-    def unsend(self, chat_id: ChatId, unsent: str) -> None:
-        """Take back what has not gone out to the daemon yet (`Frame.unsent`); it goes to the editor."""
-        if chat := self.get(chat_id):
-            if draft := chat.outbox.take_one(unsent):
-                self.screen.chats.return_draft(chat_id, draft, "It was taken back before it was sent.")
-            else:
-                self.screen.messenger.mention("It has been sent already.", chat.window)
-
-    def vote(self, chat_id: ChatId, permission: str, option: str | None, answers: Values | None = None) -> None:
-        """Answer a permission with the id of an option; None for "cancelled"."""
-        self.do(chat_id, lambda chat: chat.approvals.give(permission, option, answers))
-
-    def reconnect(self, chat_id: ChatId, agent: AgentCommand | None = None) -> None:
-        """Connect again, even if connected, with the current settings. The session is resumed.
-
-        `agent` is the chat's agent with the command that the person allows now; None for the one that it has.
-        """
-        if chat := self.get(chat_id):
-            chat.reconnect(agent)
-
-    def confirm_here(self, chat_id: ChatId) -> None:
-        """The person says that the daemon is on this computer."""
-        if chat := self.get(chat_id):
-            chat.connection.confirm_here()
-
-    async def files(self, chat_id: ChatId, words: str) -> list[str]:
-        """Files on the daemon's machine whose path has these words, relative to the chat's folder; for a completion."""
-        chat = self[chat_id]
-        client, _ = chat.connection.connected
-        try:
-            async with asyncio.timeout(FILES_LIMIT):
-                found = await client.find_files(words, MAX_FILES)
-        except TimeoutError:
-            return []
-        folder = chat.connection.folder
-        allowed = await asyncio.to_thread(lambda: [path for path in found if not folder.refusal([path])])
-        return sorted((path for path in allowed if path != "."), key=lambda path: (len(path), path))
-
-    async def locality(self, chat_id: ChatId) -> str:
-        """The page on what answers: where it runs, and with which servers, skills, providers and variables."""
-        chat = self[chat_id]
-        client, _, _ = await self.reached(chat_id)
-        return await client.describe(chat.connector.locality)
-
     # The companion's life
 
     def inherit(self, left: Mapping[WindowId, Mapping[str, Any]], windows: Container[int]) -> None:
@@ -662,23 +372,29 @@ class Chats:
             try:
                 self.window(window).daemons.inherit(one)
                 for chat_id, chat in one["chats"].items():
-                    if self._inherited(chat_id, window, chat).is_at_work and window in windows:
-                        self.screen.chats.resume_chat(chat_id)
+                    self._inherit(chat_id, window, chat, can_resume=window in windows)
             except (LookupError, TypeError, ValueError, AttributeError):
                 logger.exception("The chats of another version of the package can't be taken over")
             if window not in windows:
                 self.window_closed(window)
 
-    def _inherited(self, chat_id: ChatId, window: WindowId, left: Mapping[str, Any]) -> Chat:
-        """A chat of the instance before this one. What waited in one that can't be read comes back from its tab."""
-        chat = self.made(chat_id, window)
+    def _inherit(self, chat_id: ChatId, window: WindowId, plain: Mapping[str, Any], *, can_resume: bool) -> None:
+        """Keep what is left of a chat until that is opened: at once if an agent or a turn goes on.
+
+        What waited in one that can't be read comes back from its tab.
+        """
         try:
-            chat.inherit(left)
-        except (LookupError, TypeError, ValueError, AttributeError):
+            left = Left.of(plain)
+        except ValueError:
             logger.exception("A chat of another version of the package can't be taken over")
-            chat.connector.end_inherited()
-            del self.by_id[chat_id]
-        return chat
+            place = self.window(window)
+            connector = Connector(place, place.daemons, "")
+            connector.inherited = plain.get("process")
+            connector.end_inherited()
+            return
+        self._unopened[chat_id] = window, plain
+        if can_resume and (left.process or left.has_turn):
+            self.screen.chats.resume_chat(chat_id)
 
     def dismiss(self) -> None:
         """Close all diffs without a vote: the questions stay with the daemon."""
@@ -687,8 +403,10 @@ class Chats:
 
     async def stop(self, *, hand_over: bool) -> dict[WindowId, dict[str, Any]]:
         """End everything; with `hand_over` all but the daemons. Returns what the next instance needs, by window."""
-        chats = dict(self.by_id)
-        self.by_id.clear()
+        unopened = dict(self._unopened)
+        if not hand_over:
+            self.by_id.update({chat_id: chat for chat_id in unopened if (chat := self._take_unopened(chat_id))})
+        chats, self.by_id, self._unopened = self.by_id, {}, {}
         self._leave()
         shared, self.shared = self.shared, {}
         plain = await asyncio.gather(*(chat.stop(hand_over=hand_over) for chat in chats.values()))
@@ -698,9 +416,9 @@ class Chats:
             await asyncio.wait(ending, timeout=QUICK_STOP_LIMIT)
         left: dict[WindowId, dict[str, Any]] = {}
         for window, place in shared.items() if hand_over else ():
-            own = {
-                chat_id: one for (chat_id, chat), one in zip(chats.items(), plain, strict=True) if chat.window == window
-            }
+            own = {chat_id: one for chat_id, (home, one) in unopened.items() if home == window}
+            for chat, one in zip(chats.values(), plain, strict=True):
+                own |= {chat.id: one} if chat.window == window else {}
             left[window] = {**place.daemons.hand_over(), "chats": own}
         return left
 

@@ -10,21 +10,19 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from ..backends.agent import AgentSession, ExportForm, FoundSession, Rewinding, RewindPoint, SessionInfo, SessionPage
 from ..conversation.failures import ChatError, MissingFeatureError, SessionGoneError
 from ..conversation.snapshot import FileChange, Message, Turn, changed_files
-from ..editor import ChatId, WindowId, sentence
+from ..editor import sentence
 from ..review.changes import changes, count_of, lines_of
 from ..review.compare import Change
-from .chat import Chat, check_idle
 from .prompt import Draft, file_of, mention
 from .transcript.plain import clean, flat, relative
 
 if TYPE_CHECKING:
-    from .chats import Chats
+    from .chat import Chat
 
 T = TypeVar("T")
 
@@ -75,7 +73,7 @@ def rewind_targets(turns: Sequence[Turn], points: Sequence[RewindPoint], folder:
         at = point.index - missing
         if not 0 <= at < len(asked) or (at + 1 < len(asked) and _is_after(point, asked[at + 1])):
             continue
-        files = tuple(relative(change.path, folder) for change in changed_files(_from(turns, asked[at])))
+        files = tuple(relative(change.path, folder) for change in changed_files(turns[turns.index(asked[at]) :]))
         key, text = asked[at].key, _written(asked[at], folder)
         found.append(RewindTarget(point.id, key, text, files, point.files, point.inserted, point.deleted))
     return found[::-1]
@@ -104,34 +102,26 @@ def _is_after(point: RewindPoint, turn: Turn) -> bool:
     return turn.began is not None and made > turn.began + _CLOCK
 
 
-def _from(turns: Sequence[Turn], first: Turn) -> Sequence[Turn]:
-    return turns[turns.index(first) :]
-
-
 class ChatHistory:
-    """Continues conversations, rewinds and forks them, and shows their earlier turns."""
+    """Continues a conversation, rewinds and forks it."""
 
-    def __init__(self, chats: Chats) -> None:
-        self._chats = chats
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
 
-    def continue_turn(self, chat_id: ChatId) -> None:
+    async def continue_turn(self) -> None:
         """Continue the last turn, which was interrupted or has failed; in words where the daemon can't do it."""
+        client, session = self._chat.connection.connected
+        identifier = None
+        with contextlib.suppress(MissingFeatureError):
+            identifier = await client.continue_turn(session)
+        if identifier is None:
+            self._chat.send(Draft("Continue"), mid_turn=False)
 
-        async def go_on(chat: Chat) -> None:
-            client, session = chat.connection.connected
-            identifier = None
-            with contextlib.suppress(MissingFeatureError):
-                identifier = await client.continue_turn(session)
-            if identifier is None:
-                chat.send(Draft("Continue"), mid_turn=False)
-
-        self._chats.do(chat_id, go_on)
-
-    async def targets(self, chat_id: ChatId) -> list[RewindTarget]:
+    async def targets(self) -> list[RewindTarget]:
         """The prompts that the conversation can go back to, the latest first, with what that would undo."""
-        chat = self._chats[chat_id]
-        client, session, folder = await self._chats.reached(chat_id)
-        check_idle(chat)
+        chat = self._chat
+        client, session, folder = await self._chat.connection.reached()
+        chat.check_idle()
         points = await client.rewind_points(session) if client.can("rewind") else []
         targets = rewind_targets(chat.turns, points, folder.there)
         found = await self._with_checkpoints(chat, targets, folder.there, rewinds=client.can("rewind"))
@@ -160,24 +150,24 @@ class ChatHistory:
     async def _files_of(self, chat: Chat, turn: Turn) -> list[str] | None:
         if not chat.is_local or not turn.asks_model:
             return None
-        return await self._chats.turns.turn_files(chat.window, turn.key)
+        return await self._chat.place.turns.turn_files(chat.window, turn.key)
 
-    async def rewind(self, chat_id: ChatId, to: RewindTarget, *, undo_files: bool) -> tuple[str, Draft]:
+    async def rewind(self, to: RewindTarget, *, undo_files: bool) -> tuple[str, Draft]:
         """Go back to before an earlier prompt. Returns what happened, a sentence, and the prompt as it was written."""
-        chat = self._chats[chat_id]
-        client, session, folder = await self._chats.reached(chat_id)
+        chat = self._chat
+        client, session, folder = await self._chat.connection.reached()
         draft = chat.outbox.sent(to.turn) or Draft(to.text)
         rewinding = Rewinding((), ())
         if to.rewinds:
             by_agent = undo_files and to.paths is None
             rewinding = await _once_idle(chat, lambda: client.rewind(session, to.point, undo_files=by_agent))
         else:
-            check_idle(chat)
+            chat.check_idle()
         left: list[str] = []
         if undo_files and to.paths is not None:
             try:
-                check_idle(chat)  # another turn may have begun during the rewind
-                changed, left = await self._chats.turns.restore_turn(chat.window, to.turn, to.paths)
+                chat.check_idle()  # another turn may have begun during the rewind
+                changed, left = await self._chat.place.turns.restore_turn(chat.window, to.turn, to.paths)
                 rewinding = Rewinding(tuple(changed), ())
             # The conversation may have gone back already, and the prompt comes back as well.
             except (ChatError, OSError) as error:
@@ -187,22 +177,15 @@ class ChatHistory:
             told.append(STAYS.format(agent=chat.agent))
         return " ".join([*filter(None, told), *left]), draft
 
-    async def fork(self, chat_id: ChatId) -> None:
+    async def fork(self) -> None:
         """Copy the conversation, and show the copy. The original stays in the list."""
-        chat = self._chats[chat_id]
-        client, session, _ = await self._chats.reached(chat_id)
+        chat = self._chat
+        client, session, _ = await self._chat.connection.reached()
         client.need("fork", "copy a conversation")
         copy = await _once_idle(chat, lambda: client.fork(session, chat.status.title))
         await client.detach(copy)
-        self._chats.show(chat_id, copy.id, chat.connection.chosen)
-        self._chats.screen.messenger.mention(
-            "This is a copy of the conversation; the original stays among the sessions.", chat.window
-        )
-
-    def show_earlier(self, chat_id: ChatId) -> None:
-        """Show a page of the turns before the first one that is shown."""
-        if chat := self._chats.get(chat_id):
-            chat.renderer.show_earlier()
+        chat.show(copy.id, chat.connection.chosen)
+        chat.mention("This is a copy of the conversation; the original stays among the sessions.")
 
 
 async def _once_idle(chat: Chat, ask: Callable[[], Awaitable[T]]) -> T:
@@ -210,7 +193,7 @@ async def _once_idle(chat: Chat, ask: Callable[[], Awaitable[T]]) -> T:
     clock = asyncio.get_running_loop().time
     end = clock() + IDLE_LIMIT
     while True:
-        check_idle(chat)
+        chat.check_idle()
         try:
             return await ask()
         except ChatError as error:
@@ -276,16 +259,16 @@ class TurnChanges:
 class ChatChanges:
     """Lists what the turns of a conversation have changed."""
 
-    def __init__(self, chats: Chats) -> None:
-        self._chats = chats
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
 
-    async def by_turn(self, chat_id: ChatId) -> list[TurnChanges]:
+    async def by_turn(self) -> list[TurnChanges]:
         """The turns that have changed files, the latest first.
 
         Raises:
             ChatError: none has.
         """
-        chat = self._chats[chat_id]
+        chat = self._chat
         folder, turns = chat.connection.folder.there, chat.turns
         points: list[RewindTarget] = []
         with contextlib.suppress(ChatError):
@@ -293,29 +276,24 @@ class ChatChanges:
             points = rewind_targets(turns, await client.rewind_points(session) if client.can("rewind") else [], folder)
         written: dict[str, list[FileChange]] = {}
         for turn in turns if chat.is_local else ():
-            if (texts := await self._chats.turns.turn_texts(chat.window, turn.key)) is not None:
+            if (texts := await self._chat.place.turns.turn_texts(chat.window, turn.key)) is not None:
                 written[turn.key] = [FileChange(*each) for each in texts]
         found = await asyncio.to_thread(_changes, turns, points, folder, written)
         if not found:
             raise ChatError(NOTHING)
         return found
 
-    async def of_turn(self, window: WindowId, turn: str, folder: str) -> tuple[ChangedFile, ...] | None:
-        """What a turn of anybody, by its key, had changed when it ended; None if nobody has looked at the files.
 
-        The names are relative to the folder.
-        """
-        texts = await self._chats.turns.turn_texts(window, turn)
-        if texts is None:
-            return None
-        return await asyncio.to_thread(lambda: tuple(_file(FileChange(*each), folder) for each in texts))
+def changed_in(texts: Sequence[tuple[str, str, str]], folder: str) -> tuple[ChangedFile, ...]:
+    """Files that have changed, by their paths with the old and the new texts; the names are relative to a folder."""
+    return tuple(_file(FileChange(*each), folder) for each in texts)
 
 
 def _changes(
     turns: Sequence[Turn],
     points: Sequence[RewindTarget],
     folder: str,
-    written: Mapping[str, Sequence[FileChange]] = MappingProxyType({}),
+    written: Mapping[str, Sequence[FileChange]],
 ) -> list[TurnChanges]:
     known = {point.turn: point for point in points}
     found: list[TurnChanges] = []
@@ -381,26 +359,26 @@ def _hunks(found: Sequence[Change]) -> Iterator[list[Change]]:
 class ChatSessions:
     """Lists conversations, and changes what is in the list."""
 
-    def __init__(self, chats: Chats) -> None:
-        self._chats = chats
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
 
-    async def page(self, chat_id: ChatId, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
+    async def page(self, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
         """A page of the conversations in the chat's folder: those that are pinned first, then the latest."""
-        client, _, folder = await self._chats.reached(chat_id)
+        client, _, folder = await self._chat.connection.reached()
         if is_archived:
             page = await client.archived_sessions(folder.there, cursor)
         else:
             page = await client.list_sessions(folder.there, cursor)
         return SessionPage(tuple(sorted(page.sessions, key=_session_order, reverse=True)), page.cursor)
 
-    async def search(self, chat_id: ChatId, words: str) -> list[FoundSession]:
+    async def search(self, words: str) -> list[FoundSession]:
         """The conversations in the chat's folder in which something was said."""
-        client, _, folder = await self._chats.reached(chat_id)
+        client, _, folder = await self._chat.connection.reached()
         return await client.search_sessions(folder.there, words)
 
-    async def rename(self, chat_id: ChatId, session: str, title: str) -> None:
+    async def rename(self, session: str, title: str) -> None:
         """Give a conversation a title."""
-        client, _, folder = await self._chats.reached(chat_id)
+        client, _, folder = await self._chat.connection.reached()
         known = AgentSession.known(session, folder.there)
         try:
             await client.rename_session(known, title)
@@ -410,33 +388,33 @@ class ChatSessions:
             await client.rename_session(loaded, title)
             await client.detach(loaded)
 
-    async def pin(self, chat_id: ChatId, session: str, *, is_pinned: bool) -> None:
+    async def pin(self, session: str, *, is_pinned: bool) -> None:
         """Keep a conversation at the top of the list, or no longer."""
-        client, _, folder = await self._chats.reached(chat_id)
+        client, _, folder = await self._chat.connection.reached()
         await client.pin_session(AgentSession.known(session, folder.there), is_pinned=is_pinned)
 
-    async def archive(self, chat_id: ChatId, session: str, *, is_archived: bool) -> None:
+    async def archive(self, session: str, *, is_archived: bool) -> None:
         """Put a conversation into the archive, or take it out. The chat that shows it begins a new one."""
-        client, shown, folder = await self._chats.reached(chat_id)
+        client, shown, folder = await self._chat.connection.reached()
         await client.archive_session(AgentSession.known(session, folder.there), is_archived=is_archived)
         if is_archived and session == shown.id:
-            self._chats.show(chat_id)
+            self._chat.show()
 
-    async def reopen(self, chat_id: ChatId, session: str) -> None:
+    async def reopen(self, session: str) -> None:
         """Take a conversation out of the archive, and show it."""
-        await self.archive(chat_id, session, is_archived=False)
-        self._chats.show(chat_id, session)
+        await self.archive(session, is_archived=False)
+        self._chat.show(session)
 
-    async def delete(self, chat_id: ChatId, session: str) -> None:
+    async def delete(self, session: str) -> None:
         """Delete a conversation and its history. The chat that shows it begins a new one."""
-        client, shown, folder = await self._chats.reached(chat_id)
+        client, shown, folder = await self._chat.connection.reached()
         await client.delete_session(AgentSession.known(session, folder.there))
         if session == shown.id:
-            self._chats.show(chat_id)
+            self._chat.show()
 
-    async def export(self, chat_id: ChatId, session: str, form: ExportForm, *, is_archived: bool = False) -> str:
+    async def export(self, session: str, form: ExportForm, *, is_archived: bool = False) -> str:
         """A conversation as a text."""
-        client, _, folder = await self._chats.reached(chat_id)
+        client, _, folder = await self._chat.connection.reached()
         return await client.export_session(AgentSession.known(session, folder.there), form, is_archived=is_archived)
 
 

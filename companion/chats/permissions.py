@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..conversation.failures import AlreadyAnsweredError, ChatError
 from ..conversation.forms import Values
-from ..conversation.snapshot import Diff, Permission, PermissionOption, Snapshot, Tool
+from ..conversation.snapshot import Diff, Permission, Snapshot, Tool
 from ..editor import WindowId
 from ..protocol import DiffAccepted, Notification
 from ..provenance.calls import said_before
@@ -36,17 +36,6 @@ class Approvals:
         """Whether the person has answered a permission, which the agent may not know yet."""
         return self._given[permission] > 0
 
-    @property
-    def can_be_edited(self) -> bool:
-        """Whether an edited proposal is what is written."""
-        return self.chat.connection.has_client and self.chat.connection.connected[0].can("edits")
-
-    async def edited(self, diff: Diff, content: str) -> None:
-        """Tell the agent that the person has edited what it has proposed for a file."""
-        client, _ = self.chat.connection.connected
-        path = self.chat.connection.path_there(diff.path)
-        await client.edited(path, diff.new, content)
-
     async def give(self, permission: str, option: str | None, answers: Values | None = None) -> None:
         """Answer a permission with the id of an option; None for "cancelled".
 
@@ -69,7 +58,7 @@ class Approvals:
             approval = self._waiting.pop(identifier)
             approval.withdraw()
             if message := self._how(_answered(snapshot, identifier), approval.permission):
-                self.chat.place.screen.messenger.mention(message, self.chat.window)
+                self.chat.mention(message)
         for identifier, permission in asked.items():
             if identifier not in self._waiting:
                 self._waiting[identifier] = _Approval(self, permission, _reason(snapshot, permission))
@@ -77,7 +66,7 @@ class Approvals:
             if not (approval.has_diffs or self.has_answered(identifier)):
                 approval.show()  # the person may have turned diffs on since it was asked
         if self.questions != before:
-            self.chat.place.questions_changed()
+            self.chat.place.chats.windows.changes_changed()
 
     @property
     def questions(self) -> int:
@@ -94,7 +83,7 @@ class Approvals:
         for approval in self._waiting.values():
             approval.withdraw()
         self._waiting.clear()
-        self.chat.place.questions_changed()
+        self.chat.place.chats.windows.changes_changed()
 
     def _how(self, answered: Permission | None, asked: Permission) -> str:
         """How a permission was answered; empty if it was answered here."""
@@ -116,7 +105,7 @@ class _Approval:
         self.permission = permission
         self._reason = reason
         """What the agent has said before it asks; empty if it isn't known."""
-        self._approvals = approvals
+        self.approvals = approvals
         self._open: list[_Owner] = []
         """The owners of the diffs that wait for an answer."""
         self.has_diffs = False
@@ -126,10 +115,11 @@ class _Approval:
 
     def show(self) -> None:
         """Open the diffs, if the person wants any."""
-        connection = self._approvals.chat.connection
-        if self._approvals.chat.place.shows_diffs:
+        connection = self.approvals.chat.connection
+        if self.approvals.chat.place.shows_diffs:
+            takes_edits = connection.has_client and connection.connected[0].can("edits")
             self._edited.clear()
-            owners = [_Owner(self, self._approvals, diff) for diff in self.permission.diffs]
+            owners = [_Owner(self, diff) for diff in self.permission.diffs]
             self._open = list(owners)
             self.has_diffs = bool(owners)
             for owner in owners:
@@ -138,22 +128,22 @@ class _Approval:
                 # Two edits of one file would be two texts for it.
                 is_alone = sum(each.path == owner.diff.path for each in self.permission.diffs) == 1
                 is_part = owner.diff.is_part
-                is_editable = is_alone and self._approvals.can_be_edited and not is_part
-                request = Request(owner.diff.old, connection.locality.is_local, is_editable, is_part)
-                self._approvals.chat.place.reviews.open(
+                is_editable = is_alone and takes_edits and not is_part
+                request = Request(owner.diff.old, self.approvals.chat.is_local, is_editable, is_part)
+                self.approvals.chat.place.reviews.open(
                     owner, connection.path_there(owner.diff.path), owner.diff.new, request, self._reason
                 )
 
     def is_question(self, shown: set[object]) -> bool:
         """Whether it waits without a diff; `shown` are the owners of the diffs on the screen."""
-        is_voted_on = self.has_diffs and self._approvals.has_answered(self.permission.id)
+        is_voted_on = self.has_diffs and self.approvals.has_answered(self.permission.id)
         return not is_voted_on and shown.isdisjoint(self._open)
 
     def withdraw(self) -> None:
         """Close the diffs without a vote."""
         owners, self._open = self._open, []
         for owner in owners:
-            self._approvals.chat.place.reviews.withdraw(owner)
+            self.approvals.chat.place.reviews.withdraw(owner)
 
     def answered(self, owner: _Owner, content: str | None) -> None:
         """The person has accepted one of the diffs with this content, or rejected it (None).
@@ -167,11 +157,13 @@ class _Approval:
             self._edited[owner.diff] = content
         if content is None or not self._open:
             self.withdraw()
-            self._approvals.chat.background(self._vote(accepted=content is not None))
+            self.approvals.chat.background(self._vote(accepted=content is not None))
 
     async def _vote(self, *, accepted: bool) -> None:
-        approvals, permission = self._approvals, self.permission
-        option = _option(permission, "allow_once" if accepted else "reject_once")
+        approvals, permission = self.approvals, self.permission
+        connection = approvals.chat.connection
+        kind = "allow_once" if accepted else "reject_once"
+        option = next((option for option in permission.options if option.kind == kind), None)
         try:
             if accepted and option is None:
                 names = ", ".join(f"“{each.name}”" for each in permission.options)
@@ -180,11 +172,12 @@ class _Approval:
                 )
             else:
                 for diff, content in self._edited.items() if accepted else ():
-                    await approvals.edited(diff, content)
+                    client, _ = connection.connected
+                    await client.edited(connection.path_there(diff.path), diff.new, content)
                 await approvals.give(permission.id, option.id if option else None)
                 return
         except AlreadyAnsweredError as error:
-            approvals.chat.place.screen.messenger.mention(str(error), approvals.chat.window)
+            approvals.chat.mention(str(error))
             return
         except ChatError as error:
             approvals.chat.place.screen.messenger.say(f"Your answer could not be sent. {error}", approvals.chat.window)
@@ -198,20 +191,19 @@ class _Owner:
 
     is_model = False
 
-    def __init__(self, approval: _Approval, approvals: Approvals, diff: Diff) -> None:
+    def __init__(self, approval: _Approval, diff: Diff) -> None:
         self.diff = diff
         self._approval = approval
-        self._approvals = approvals
 
     @property
     def window(self) -> WindowId:
         """The window that the chat is in."""
-        return self._approvals.chat.window
+        return self._approval.approvals.chat.window
 
     @property
     def cli(self) -> str:
         """The name of the agent, for messages."""
-        return self._approvals.chat.connection.locality.agent
+        return self._approval.approvals.chat.agent
 
     def handed_over(self) -> dict[str, Any]:
         """Nothing: the chat asks again after a reload, and goes on with the review then."""
@@ -221,10 +213,6 @@ class _Owner:
         """The outcome of the diff, which is the vote."""
         content = notification.params.content if isinstance(notification, DiffAccepted) else None
         self._approval.answered(self, content)
-
-
-def _option(permission: Permission, kind: str) -> PermissionOption | None:
-    return next((option for option in permission.options if option.kind == kind), None)
 
 
 def _reason(snapshot: Snapshot, permission: Permission) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 from urllib.parse import unquote
 
 from ..conversation.snapshot import Command
@@ -168,7 +168,8 @@ class Draft:
         return "\n\n".join(filter(None, (self.text, *excerpts, " ".join(map(mention, self.pictures)))))
 
 
-class Returned(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Returned:
     """A draft that goes back to the person."""
 
     draft: Draft

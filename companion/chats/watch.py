@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from ..conversation.conversation import START
 from ..conversation.snapshot import Diff, Snapshot, Tool, Turn
 from ..editor import ChatId, Visit, WindowId
-from ..provenance.calls import ReportedTurn
 from .chat_screen import ChatScreen
+
+if TYPE_CHECKING:
+    from ..changes.rounds import Rounds
 
 MAX_WORDS = 200
 """Characters of a prompt."""
@@ -21,72 +23,10 @@ _LATE = 10_000_000_000
 """Nanoseconds within which an agent begins a prompt that needn't wait."""
 
 
-class TurnListener(Protocol):
-    """Who wants to know of the turns."""
-
-    def connected(self, window: WindowId) -> None:
-        """The agent of a chat is connected, and may be sent a prompt."""
-        ...
-
-    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
-        """A turn runs. `turn` is its key, `words` are the first ones of its prompt.
-
-        `sent` is when that was sent, in nanoseconds of Unix time; 0 if that isn't known.
-        """
-        ...
-
-    def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
-        """It has ended."""
-        ...
-
-    def named(self, agent: str, path: str) -> None:
-        """An agent says that it writes a file."""
-        ...
-
-
-class UndoneChanges(Protocol):
-    """Who knows what was undone."""
-
-    async def undone_since(self, window: WindowId) -> list[str]:
-        """A line for each change that was undone and that no agent was told of yet."""
-        ...
-
-    async def notes_sent(self, window: WindowId, lines: Sequence[str]) -> None:
-        """These lines were sent to an agent."""
-        ...
-
-
-class WrittenTurns(TurnListener, UndoneChanges, Protocol):
-    """Who has looked at the files while the turns ran."""
-
-    async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
-        """What was changed in a turn: path, old and new text of each file; None if nobody has looked."""
-        ...
-
-    async def turn_files(self, window: WindowId, turn: str) -> list[str] | None:
-        """The files that going back to before a turn would write; None if nobody has looked."""
-        ...
-
-    async def restore_turn(self, window: WindowId, turn: str, files: Collection[str]) -> tuple[list[str], list[str]]:
-        """Write files as they were before a turn, with what the person has saved since: those that `turn_files` told.
-
-        Returns the files that were written, and a sentence for each that was left alone.
-        """
-        ...
-
-
-class TurnReasons(Protocol):
-    """Who keeps why something was written."""
-
-    def turn_over(self, window: WindowId, turn: ReportedTurn) -> None:
-        """A turn has ended, or nobody looks at it any more. It may be told again, by another chat or after a reload."""
-        ...
-
-
 class TurnWatch:
     """Watches the turns of one chat."""
 
-    def __init__(self, chat_id: ChatId, window: WindowId, listener: TurnListener) -> None:
+    def __init__(self, chat_id: ChatId, window: WindowId, listener: Rounds) -> None:
         self._id = chat_id
         self._window = window
         self._listener = listener

@@ -43,10 +43,10 @@ async def test_the_mode_stays_after_a_new_connection(place: Place):
         script = place.model.speech("One.")
         room.say(f"Say {script.tag}")
         await until(lambda: room.render.status.last == "done", STEP)
-        room.chats.options.switch(CHAT, "mode", other)
+        room.chats.tell(CHAT, lambda own: own.switch("mode", other))
         await until(lambda: room.render.status.mode == other, STEP)
         before = room.agent_pid
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         await until(lambda: room.render.status.connection.state == "connecting", STEP)
         await until(lambda: room.render.status.connection.state == "live", STEP)
         assert room.agent_pid != before

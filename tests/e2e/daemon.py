@@ -23,7 +23,7 @@ from companion.backends.daemon.address import Address
 from companion.backends.daemon.client import DaemonAgent, Scope
 from companion.backends.daemon.decoder import decode
 from companion.chats import prompt
-from companion.chats.connection import ChatConnection, Chosen
+from companion.chats.connection import ChatConnection
 from companion.conversation.conversation import Conversation
 from companion.conversation.snapshot import Message, Permission, Turn
 from companion.settings import DaemonSettings
@@ -112,8 +112,7 @@ class Talk:
         self.client = client
         self.place = place = MemoryWindow(os.environ)
         place.settings = self.settings()
-        connector = Connector(place, connecting.Daemons(place))
-        connector.folder = folder
+        connector = Connector(place, connecting.Daemons(place), folder)
         self.connection = ChatConnection(connector, place)
         self.conversation = self.connection.conversation
 
@@ -163,7 +162,7 @@ async def talk(address: Address, folder: str, scope: Scope = "thread", session_i
         there = await client.connect(folder)
         session = AgentSession.known(session_id, there) if session_id else await client.create(there, scope=scope)
         talk = Talk(client, folder)
-        talk.connection.begin(session.id, Chosen())
+        talk.connection.session = session.id
         task = asyncio.create_task(talk.connection.run())
         try:
             await until(lambda: talk.live)

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from companion.backends.connector import Connector, Daemons
 from companion.backends.daemon import private
 from companion.backends.daemon.address import Address
-from companion.chats.connection import ChatConnection, Chosen
+from companion.chats.connection import ChatConnection
 from companion.clis.discovery import EnvironmentVariables
 from companion.companion import Companion, Editor
 from companion.editor import WindowId
@@ -68,10 +68,7 @@ async def chat() -> None:
         settings = DaemonSettings(enabled=True, url=daemon.address.url)
         place = MemoryWindow({**os.environ, "QWEN_SERVER_TOKEN": TOKEN})
         place.settings = settings
-        connector = Connector(place, Daemons(place))
-        connector.folder = "/w"
-        connection = ChatConnection(connector, place)
-        connection.begin("", Chosen())
+        connection = ChatConnection(Connector(place, Daemons(place), "/w"), place)
         running = asyncio.create_task(connection.run())
         (await daemon.streams.get()).say(1, "Hello")
         await until(lambda: connection.conversation.turns)

@@ -83,7 +83,7 @@ PARSED_HERE = {
     "changes/places.py": "a name in a store of ours",
     "changes/state.py": "the round, in a store of ours",
     "changes/saves.py": "what was told, in a store of ours",
-    "chats/chats.py": "the record of a chat, which is ours",
+    "chats/tasks.py": "the record of a chat, which is ours",
     "provenance/log.py": "the log, which is ours",
     "server/doors/claude.py": "after json_text.check",
     "server/http/app.py": "after json_text.check, which App does for each body",

@@ -16,13 +16,28 @@ from .companion_case import CompanionCase, Steps, at_once, loaded, text_of
 MARK = "\n❯\u00a0"
 
 
-class _Part:
-    """Stands in for the chats or for one of their parts."""
+PARTS = {
+    "approvals": "permissions.Approvals",
+    "changes": "history.ChatChanges",
+    "connection": "connection.ChatConnection",
+    "history": "history.ChatHistory",
+    "renderer": "chat.Renderer",
+    "sessions": "history.ChatSessions",
+    "sign_in": "sign_in.ChatSignIn",
+    "tasks": "tasks.ChatTasks",
+}
+"""The classes of a chat's parts."""
 
-    def __init__(self, recorder: Recorder, kind: type, prefix: str) -> None:
+
+class _Part:
+    """Stands in for the chats, for one of them, or for one of its parts."""
+
+    def __init__(self, recorder: Recorder, kind: str, prefix: str = "", *about: Any) -> None:
+        module, _, name = kind.partition(".")
         self._recorder = recorder
-        self._kind = kind
+        self._kind = getattr(loaded(f"chats.{module}"), name)
         self._prefix = prefix
+        self._about = about
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._kind, name)
@@ -30,7 +45,7 @@ class _Part:
 
         def call(*args: Any, **named: Any) -> Any:
             form.bind(None, *args, **named)  # what the real ones would refuse is refused here
-            return self._recorder.call(f"{self._prefix}{name}", args, named, is_question=is_question)
+            return self._recorder.call(f"{self._prefix}{name}", (*self._about, *args), named, is_question=is_question)
 
         return call
 
@@ -38,20 +53,28 @@ class _Part:
 class Recorder:
     """Stands in for the companion's chats: keeps every call, answers the questions with what a test has put there.
 
-    A call of a part has the part's name before its own, as "sessions.rename".
+    A call of a chat begins with its id. One of a part has the part's name before its own, as "sessions.rename".
     """
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.answers: dict[str, Any] = {}
-        for part in ("sessions", "history", "changes", "tasks", "options", "sign_in"):
-            room = loaded("chats.history" if part in {"history", "changes", "sessions"} else "chats.chats")
-            kind = getattr(room, f"Chat{part.title().replace('_', '')}")
-            setattr(self, part, _Part(self, kind, f"{part}."))
-        self._own = _Part(self, loaded("chats.chats").Chats, "")
+        self._own = _Part(self, "chats.Chats")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return getattr(self._own, name)
+
+    def __getitem__(self, chat: int) -> _Part:
+        """A chat with its parts."""
+        found = _Part(self, "chat.Chat", "", chat)
+        for name, kind in PARTS.items():
+            setattr(found, name, _Part(self, kind, f"{name}.", chat))
+        return found
+
+    def tell(self, chat: int, call: Callable[[Any], Any]) -> None:
+        """Have a chat do something."""
+        if work := call(self[chat]):
+            work.close()
 
     def open_sessions(self) -> set[str]:
         """None is left to the chats."""
@@ -268,5 +291,5 @@ class AnswersCase(ChatCase):
 
     def voted(self, *expected: Any) -> Steps:
         """Wait until the one question was answered so."""
-        yield from self.told("vote")
-        self.assertEqual(self.chats.of("vote"), [(self.chat.id, "p1", *expected)])
+        yield from self.told("approvals.give")
+        self.assertEqual(self.chats.of("approvals.give"), [(self.chat.id, "p1", *expected)])

@@ -66,7 +66,7 @@ class TestPermission(AnswersCase):
             self.assertEqual(self.press(key), "")
         self.window.run_command("qwen_companion_chat_answer", {"kind": "allow_once"})
         yield 100
-        self.assertEqual(self.chats.of("vote"), [])
+        self.assertEqual(self.chats.of("approvals.give"), [])
 
     def test_of_several_that_allow_always_one_is_picked(self) -> Steps:
         self.ask("allow_once", "allow_always", "allow_always", "reject_once")
@@ -83,7 +83,7 @@ class TestPermission(AnswersCase):
         self.assertEqual(self.press("a"), "qwen_companion_chat_answer")
         yield lambda: self.screen.panels
         self.assertEqual([item.trigger for item in self.screen.panels[-1][0]], ["Option 1"])
-        self.assertEqual(self.chats.of("vote"), [])
+        self.assertEqual(self.chats.of("approvals.give"), [])
         self.screen.pick("Option 1")
         yield from self.voted("id1", None)
 
@@ -98,7 +98,7 @@ class TestPermission(AnswersCase):
         self.wait(1.1)
         self.press("a")
         yield 100
-        self.assertEqual(self.chats.of("vote"), [])
+        self.assertEqual(self.chats.of("approvals.give"), [])
         self.assertTrue(self.screen.said("not among the answers"))
 
     def test_an_answer_takes_the_buttons_away(self) -> None:
@@ -216,7 +216,7 @@ class TestAttention(AnswersCase):
             self.assertTrue(self.view.visible_region().contains(unseen))
             self.are_letters()
         yield from self.on_companion(lambda _: None)
-        self.assertEqual((self.chats.of("vote"), self.screen.panels), ([], []))
+        self.assertEqual((self.chats.of("approvals.give"), self.screen.panels), ([], []))
 
     def test_what_is_not_shown_is_not_allowed_without_a_word_and_all_of_it_is_a_click_away(self) -> Steps:
         self.ask(*ALL, input={"command": "x" * 300_000})
@@ -227,7 +227,7 @@ class TestAttention(AnswersCase):
             with unseen, patch.object(sublime, "ok_cancel_dialog", dialog):
                 self.adapter.chats.clicks.answer(self.chat, "allow_once")
             yield from self.settled()
-            self.assertEqual(len(self.chats.of("vote")), answer)
+            self.assertEqual(len(self.chats.of("approvals.give")), answer)
         self.assertIn("280,000 more characters of this question are not shown", asked[0])
         ask = self.chat.render.asks[0]
         self.assertIn("Show All", loaded("sublime_text.chat.html").ask(ask, is_first=True))
@@ -287,12 +287,12 @@ class TestClicks(AnswersCase):
         self.click(permission)
         self.assertTrue(self.screen.said("has only just appeared there"))
         yield from self.on_companion(lambda _: None)
-        self.assertEqual(self.chats.of("vote"), [])
+        self.assertEqual(self.chats.of("approvals.give"), [])
 
     def is_a_vote(self, permission: str = "p1") -> Steps:
         self.click(permission)
-        yield from self.told("vote")
-        self.assertEqual(self.chats.of("vote"), [(self.chat.id, permission, "id0", None)])
+        yield from self.told("approvals.give")
+        self.assertEqual(self.chats.of("approvals.give"), [(self.chat.id, permission, "id0", None)])
 
     def is_a_vote_after_a_second(self, permission: str = "p1") -> Steps:
         yield from self.is_refused(permission)
@@ -340,7 +340,7 @@ class TestClicks(AnswersCase):
             self.assertTrue(self.screen.said("Not all of the question was on the screen"))
             self.assertTrue(self.view.visible_region().contains(self.chat.render.asks[0].start))
         yield from self.on_companion(lambda _: None)
-        self.assertEqual((self.chats.of("vote"), self.screen.panels), ([], []))
+        self.assertEqual((self.chats.of("approvals.give"), self.screen.panels), ([], []))
 
     def test_a_choice_is_not_made_before_it_was_on_the_screen(self) -> Steps:
         self.ask("allow_once", "allow_once", "reject_once", input=LONG)
@@ -380,7 +380,7 @@ class TestClicks(AnswersCase):
         self.ask(*ALL)
         self.window.run_command("qwen_companion_chat_links")
         yield from self.choose("Option 0 (y)")
-        yield from self.told("vote")
+        yield from self.told("approvals.give")
 
 
 class TestQuestions(AnswersCase):
@@ -435,7 +435,7 @@ class TestQuestions(AnswersCase):
         yield from self.panel(1)
         self.screen.panels[-1][1](-1)
         yield 100
-        self.assertEqual(self.chats.of("vote"), [])
+        self.assertEqual(self.chats.of("approvals.give"), [])
         self.assertTrue(self.applies("qwen_companion.chat_ask"))
 
     def test_n_rejects_it(self) -> Steps:

@@ -65,7 +65,7 @@ class TestForms(AnswersCase):
         yield from self.panel(2)
         self.screen.panels[-1][1](-1)  # left with Escape
         yield 5
-        self.assertEqual(self.chats.of("vote"), [])
+        self.assertEqual(self.chats.of("approvals.give"), [])
         self.screen.click(self.view, "answer:p1")
         yield from self.panel(3)
         self.assertEqual(self.items[0], ("Count *: 3", "Required"))
@@ -78,7 +78,7 @@ class TestForms(AnswersCase):
         yield from self.choose("Send")
         yield from self.panel(2)
         self.assertEqual(self.items[0], ("Name *: —", "It is required. Yours"))
-        self.assertEqual(self.chats.of("vote"), [])
+        self.assertEqual(self.chats.of("approvals.give"), [])
 
     def test_several_answers_and_a_switch(self) -> Steps:
         choices = tuple(loaded("conversation.forms").FormChoice(each, each.upper()) for each in "xyz")

@@ -26,16 +26,16 @@ class TestSwitching(ChatCase):
         self.assertEqual(panel["selected_index"], 1)
         self.assertIn("default", panel["placeholder"])
         panel["picked"](0)
-        yield from self.told("options.switch")
-        self.assertEqual(self.chats.of("options.switch"), [(self.chat.id, "model", "a")])
+        yield from self.told("switch")
+        self.assertEqual(self.chats.of("switch"), [(self.chat.id, "model", "a")])
 
     def test_the_modes(self) -> Steps:
         choice = self.view_values.Choice
         self.show(mode="plan", modes=(choice("plan", "Plan", "Reads only"), choice("yolo", "YOLO", "Asks nothing")))
         self.window.run_command("qwen_companion_chat_mode")
         self.screen.pick("YOLO")
-        yield from self.told("options.switch")
-        self.assertEqual(self.chats.of("options.switch"), [(self.chat.id, "mode", "yolo")])
+        yield from self.told("switch")
+        self.assertEqual(self.chats.of("switch"), [(self.chat.id, "mode", "yolo")])
 
 
 class TestOptions(ChatCase):
@@ -53,8 +53,8 @@ class TestOptions(ChatCase):
         shown = [(item.trigger, item.details, item.annotation) for item in self.screen.panels[-1][0]]
         self.assertEqual(shown, [("Fast Mode", "", "on"), ("Style", "How it writes", "Short")])
         self.screen.pick("Fast Mode")
-        yield from self.told("options.set")
-        self.assertEqual(self.chats.of("options.set"), [(self.chat.id, "fast", False)])
+        yield from self.told("set_option")
+        self.assertEqual(self.chats.of("set_option"), [(self.chat.id, "fast", False)])
 
     def test_the_value_of_another_option_is_asked(self) -> Steps:
         self.show(options=self.options)
@@ -63,8 +63,8 @@ class TestOptions(ChatCase):
         yield lambda: len(self.screen.panels) == 2
         self.assertEqual([item.annotation for item in self.screen.panels[-1][0]], ["current"])
         self.screen.pick("Short")
-        yield from self.told("options.set")
-        self.assertEqual(self.chats.of("options.set"), [(self.chat.id, "style", "a")])
+        yield from self.told("set_option")
+        self.assertEqual(self.chats.of("set_option"), [(self.chat.id, "style", "a")])
 
     def test_the_bar_has_what_is_turned_on_and_without_options_there_is_no_command(self) -> None:
         command = loaded("sublime_text.chat.pickers").QwenCompanionChatOptionsCommand(self.window)

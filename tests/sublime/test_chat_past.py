@@ -147,8 +147,8 @@ class TestEffort(ChatCase):
         self.type("/effort")
         self.window.run_command("qwen_companion_chat_send")
         yield from self.choose("High")
-        yield from self.told("options.switch")
-        self.assertEqual(self.chats.of("options.switch"), [(self.chat.id, "effort", "high")])
+        yield from self.told("switch")
+        self.assertEqual(self.chats.of("switch"), [(self.chat.id, "effort", "high")])
 
     def test_a_daemon_without_efforts_offers_none(self) -> None:
         self.assertFalse(loaded("sublime_text.chat.pickers").QwenCompanionChatEffortCommand(self.window).is_enabled())

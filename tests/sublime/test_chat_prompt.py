@@ -337,7 +337,7 @@ class TestSlashCommands(ChatCase):
         self.type("/model")
         self.window.run_command("qwen_companion_chat_send")
         yield from self.choose("B")
-        yield from self.told("options.switch")
+        yield from self.told("switch")
         for text in ("/model b", "/clearly", "/clear: it", "//clear", "/clear/x", "say /clear"):
             self.chats.calls.clear()
             self.type(text)

@@ -206,7 +206,7 @@ class TestAnswers(TabsCase):
         self.wait(2)
         self.assertEqual(self.press("y"), "")
         self.type("y")
-        self.assertEqual((self.prompt, self.chats.of("vote")), ("y", []))
+        self.assertEqual((self.prompt, self.chats.of("approvals.give")), ("y", []))
 
     def test_a_click_answers_the_chat_whose_button_it_is(self) -> Steps:
         permission = self.ask_in(self.first)
@@ -217,8 +217,8 @@ class TestAnswers(TabsCase):
             each for each in self.adapter.chats.clicks.links(self.first) if each.href == f"vote:0:{permission.id}"
         ]
         self.adapter.chats.clicks.do(self.first, link.href)
-        yield from self.told("vote")
-        self.assertEqual(self.chats.of("vote"), [(self.first.id, permission.id, "id0", None)])
+        yield from self.told("approvals.give")
+        self.assertEqual(self.chats.of("approvals.give"), [(self.first.id, permission.id, "id0", None)])
 
     def test_two_that_ask_the_same_are_answered_one_by_one(self) -> Steps:
         """Their ids may be the same, since each agent counts by itself."""
@@ -227,8 +227,8 @@ class TestAnswers(TabsCase):
         for at, chat in enumerate((self.second, self.first)):
             yield from self.go(chat.view)
             self.window.run_command("qwen_companion_chat_answer", {"kind": "allow_once"})
-            yield lambda at=at: len(self.chats.of("vote")) > at
-            self.assertEqual(self.chats.of("vote")[-1][:2], (chat.id, "p1"))
+            yield lambda at=at: len(self.chats.of("approvals.give")) > at
+            self.assertEqual(self.chats.of("approvals.give")[-1][:2], (chat.id, "p1"))
 
     def test_a_command_in_the_other_chat_shows_what_is_asked_before_it_answers(self) -> Steps:
         self.ask_in(self.first)
@@ -238,15 +238,15 @@ class TestAnswers(TabsCase):
         yield lambda: len(self.screen.panels) > before
         [item] = self.screen.panels[-1][0]
         self.assertEqual((item.trigger, item.details), ("Run it?", "Qwen Code"))
-        self.assertEqual(self.chats.of("vote"), [])
+        self.assertEqual(self.chats.of("approvals.give"), [])
         self.screen.pick("Run it?")
         yield lambda: self.window.active_view() == self.first.view
         self.assertTrue(self.screen.said("Not all of the question was on the screen"))
-        self.assertEqual(self.chats.of("vote"), [])
+        self.assertEqual(self.chats.of("approvals.give"), [])
         yield from self.go(self.first.view)
         self.window.run_command("qwen_companion_chat_answer", {"kind": "allow_once"})
-        yield from self.told("vote")
-        self.assertEqual(self.chats.of("vote"), [(self.first.id, "p1", "id0", None)])
+        yield from self.told("approvals.give")
+        self.assertEqual(self.chats.of("approvals.give"), [(self.first.id, "p1", "id0", None)])
 
     def test_each_tab_that_asks_is_marked(self) -> Steps:
         self.ask_in(self.first)
@@ -364,8 +364,8 @@ class TestMoving(TabsCase):
         self.assertEqual(self.second.window, there)  # where its panels open
         self.wait(1.1)
         self.screen.click(self.view, "vote:0:p1")
-        yield from self.told("vote")
-        self.assertEqual(self.chats.of("vote"), [(self.second.id, "p1", "id0", None)])
+        yield from self.told("approvals.give")
+        self.assertEqual(self.chats.of("approvals.give"), [(self.second.id, "p1", "id0", None)])
         self.assertEqual(self.chats.of("close"), [])
 
     def test_a_tab_that_is_taken_back_in_the_middle_of_a_turn_stays_with_its_agent(self) -> Steps:

@@ -111,7 +111,7 @@ class TestRows(ChatCase):
 
     def toggle(self) -> None:
         text = self.view.substr(sublime.Region(0, self.view.size()))
-        self.chat.marks.toggle_fold(text.index("▸\u00a0Ran"))
+        self.chat.marks.folds.toggle(text.index("▸\u00a0Ran"))
 
     def test_a_row_is_one_line_and_stays_so_while_it_grows(self) -> None:
         [row] = self.folded
@@ -135,12 +135,12 @@ class TestRows(ChatCase):
 
     def test_the_editors_own_unfolding_shows_no_details_either(self) -> None:
         self.view.unfold(self.view.folded_regions())
-        self.chat.marks.unfolded(self.chat.render.folds[-1].start)
+        self.chat.marks.folds.fold_within(self.chat.render.folds[-1].start)
         self.assertEqual(len(self.folded), 2)
 
     def test_a_call_that_was_opened_stays_open_in_its_row(self) -> None:
         self.toggle()
-        self.chat.marks.toggle_fold(self.chat.render.folds[0].start)
+        self.chat.marks.folds.toggle(self.chat.render.folds[0].start)
         self.assertEqual(self.folded, ["\n    $ run 1\n    out 1"])
         self.show(*self.calls)
         self.assertEqual(self.folded, ["\n    $ run 1\n    out 1", "\n    $ run 2\n    out 2"])
@@ -487,20 +487,20 @@ class TestEarlier(ChatCase):
     def test_scrolling_up_to_the_first_turn_asks_for_earlier_ones_once(self) -> Steps:
         self.turns(5, 8, has_earlier=True)
         yield 600
-        self.assertEqual(self.chats.of("history.show_earlier"), [])
+        self.assertEqual(self.chats.of("renderer.show_earlier"), [])
         self.view.set_viewport_position((0.0, 0.0), False)
-        yield from self.told("history.show_earlier")
+        yield from self.told("renderer.show_earlier")
         yield 600
-        self.assertEqual(len(self.chats.of("history.show_earlier")), 1)
+        self.assertEqual(len(self.chats.of("renderer.show_earlier")), 1)
         self.turns(3, 8, has_earlier=True)
         self.view.set_viewport_position((0.0, 0.0), False)
-        yield {"condition": lambda: len(self.chats.of("history.show_earlier")) == 2, "timeout": 60_000}
+        yield {"condition": lambda: len(self.chats.of("renderer.show_earlier")) == 2, "timeout": 60_000}
 
     def test_earlier_turns_can_be_asked_for_without_the_mouse(self) -> Steps:
         self.turns(5, 8, has_earlier=True)
         self.assertIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.clicks.links(self.chat)])
         self.window.run_command("qwen_companion_chat_earlier")
-        yield from self.told("history.show_earlier")
+        yield from self.told("renderer.show_earlier")
         self.turns(0, 8)
         self.assertNotIn("▴ Earlier messages", [item.caption for item in self.adapter.chats.clicks.links(self.chat)])
 

@@ -21,10 +21,10 @@ class TestVim(ChatCase):
         self.mode(True)
         self.assertEqual([self.press(key) for key in "yna"], ["", "", ""])
         yield 50
-        self.assertEqual(self.chats.of("vote"), [])
+        self.assertEqual(self.chats.of("approvals.give"), [])
         self.mode(False)
         self.assertEqual(self.press("y"), "qwen_companion_chat_answer")
-        yield from self.told("vote")
+        yield from self.told("approvals.give")
 
     def test_normal_mode_never_types_into_the_transcript_or_sends(self) -> Steps:
         self.show(self.message("Hello"))

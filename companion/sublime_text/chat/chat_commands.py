@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import sublime
 import sublime_plugin
@@ -17,28 +17,13 @@ from .opening import choose_folder, have_chat, open_with
 from .prompt import send_prompt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Sequence
 
-    from ...chats.chats import Chats
     from ...chats.history import ChangedFile, RewindTarget, TurnChanges
     from ...chats.prompt import Draft
     from ...conversation.snapshot import Task
     from ..adapter import Adapter
     from .view import ChatView
-
-
-T = TypeVar("T")
-
-
-def ask(
-    adapter: Adapter,
-    chat: ChatView,
-    question: Callable[[Chats], Coroutine[Any, Any, T]],
-    answer: Callable[[T], object],
-    failed: Callable[[str], object] | None = None,
-) -> None:
-    """Ask the companion's chats something that takes a while, as `Adapter.ask_later`."""
-    adapter.ask_later(chat.window, lambda companion: question(companion.chats), answer, failed)
 
 
 def is_chat_on(window: sublime.Window) -> bool:
@@ -373,34 +358,33 @@ class QwenCompanionChatTasksCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""
-        ask(adapter, chat, lambda chats: chats.tasks.all(chat.id), partial(_list_tasks, adapter, chat))
+        chat.ask(lambda own: own.tasks.all(), partial(_list_tasks, chat))
 
 
-def _list_tasks(adapter: Adapter, chat: ChatView, found: Sequence[Task]) -> None:
+def _list_tasks(chat: ChatView, found: Sequence[Task]) -> None:
     if not found:
         say(chat.window, NONE)
         return
     choices: list[PanelItem] = [
-        (task.title, f"{task.status}, {task.duration}", lambda task=task: _ask_about_task(adapter, chat, task))
-        for task in found
+        (task.title, f"{task.status}, {task.duration}", partial(_ask_about_task, chat, task)) for task in found
     ]
     choose(chat.window, choices, "Background tasks")
 
 
-def _ask_about_task(adapter: Adapter, chat: ChatView, task: Task) -> None:
+def _ask_about_task(chat: ChatView, task: Task) -> None:
     if not task.is_running:
-        _follow(adapter, chat, task)
+        _follow(chat, task)
         return
 
     def stop() -> None:
-        ask(adapter, chat, lambda chats: chats.tasks.stop(chat.id, task), partial(say, chat.window))
+        chat.ask(lambda own: own.tasks.stop(task), partial(say, chat.window))
 
-    follow = partial(_follow, adapter, chat, task)
+    follow = partial(_follow, chat, task)
     choices: list[PanelItem] = [("Follow", "Show what it does in a tab", follow), ("Stop", "", stop)]
     choose(chat.window, choices, task.title)
 
 
-def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
+def _follow(chat: ChatView, task: Task) -> None:
     """Show a task in a tab, and keep that up to date as long as the task runs and the tab shows it."""
     page = Page(chat.window, "task", f"Qwen: {task.title}")
     # The ids of tasks are those of the chat.
@@ -410,7 +394,7 @@ def _follow(adapter: Adapter, chat: ChatView, task: Task) -> None:
 
     def look() -> None:
         if page.is_open and page.record.get(SHOWN) == shown:
-            ask(adapter, chat, lambda chats: chats.tasks.page(chat.id, task.id), show, fail)
+            chat.ask(lambda own: own.tasks.page(task.id), show, fail)
 
     def fail(why: str) -> None:
         page.show(f"{why}\n")
@@ -438,7 +422,7 @@ class QwenCompanionChatChangesCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """List those of the latest turn that has changed any."""
-        ask(adapter, chat, lambda chats: chats.changes.by_turn(chat.id), lambda found: _list_changes(chat, found, 0))
+        chat.ask(lambda own: own.changes.by_turn(), lambda found: _list_changes(chat, found, 0))
 
 
 def _list_changes(chat: ChatView, found: Sequence[TurnChanges], at: int) -> None:
@@ -494,26 +478,26 @@ class QwenCompanionChatRewindCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """List the prompts with what going back would undo, and ask which."""
-        ask(adapter, chat, lambda chats: chats.history.targets(chat.id), partial(_list_prompts, adapter, chat))
+        chat.ask(lambda own: own.history.targets(), partial(_list_prompts, chat))
 
 
 def _is_idle(chat: ChatView) -> bool:
     return chat.status.last is not None and chat.status.running is None
 
 
-def _list_prompts(adapter: Adapter, chat: ChatView, found: Sequence[RewindTarget]) -> None:
+def _list_prompts(chat: ChatView, found: Sequence[RewindTarget]) -> None:
     choices: list[PanelItem] = [
         (
             shortened(one.text, _LENGTH),
             undone(one) or "No file has changed since then",
-            partial(_ask_to_rewind, adapter, chat, one),
+            partial(_ask_to_rewind, chat, one),
         )
         for one in found
     ]
     choose(chat.window, choices, "Go back to before this prompt")
 
 
-def _ask_to_rewind(adapter: Adapter, chat: ChatView, to: RewindTarget) -> None:
+def _ask_to_rewind(chat: ChatView, to: RewindTarget) -> None:
     """Ask what to do with the prompt and with the files."""
 
     def rewind(*, edits: bool, undo_files: bool) -> None:
@@ -524,7 +508,7 @@ def _ask_to_rewind(adapter: Adapter, chat: ChatView, to: RewindTarget) -> None:
                 chat.text.to_prompt()
             say(chat.window, sentence)
 
-        ask(adapter, chat, lambda chats: chats.history.rewind(chat.id, to, undo_files=undo_files), done)
+        chat.ask(lambda own: own.history.rewind(to, undo_files=undo_files), done)
 
     files = "1 file" if to.count == 1 else f"{to.count} files"
     edit = "Edit this prompt"
@@ -564,4 +548,4 @@ class QwenCompanionChatForkCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon, and show the copy."""
-        ask(adapter, chat, lambda chats: chats.history.fork(chat.id), lambda _: None)
+        chat.ask(lambda own: own.history.fork(), lambda _: None)

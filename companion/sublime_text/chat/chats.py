@@ -275,22 +275,22 @@ class ChatViews:
 
     def begin(self, chat: ChatView) -> None:
         """Begin a new conversation in a chat. The one before stays in the list."""
-        self.tell(lambda chats: chats.show(chat.id))
+        chat.tell(lambda own: own.show())
 
     def cancel(self, chat: ChatView) -> None:
         """End the turn that is shown to run, and not one that has begun meanwhile."""
         turn = chat.status.running
-        self.tell(lambda chats: chats.cancel(chat.id, turn))
+        chat.tell(lambda own: own.cancel(turn))
 
     def reconnect(self, chat: ChatView) -> None:
         """Try again now, with the command that the agent has in the settings now."""
         if not is_folder_of(chat.window, chat.folder):
             say(chat.window, NOT_HERE.format(folder=chat.folder))
         elif name := chat.agent_key:
-            renewed = lambda agent: self.tell(lambda chats: chats.reconnect(chat.id, agent))  # noqa: E731
+            renewed = lambda agent: chat.tell(lambda own: own.reconnect(agent))  # noqa: E731
             self._adapter.consent.renew(name, chat.folder, renewed)
         else:
-            self.tell(lambda chats: chats.reconnect(chat.id))
+            chat.tell(lambda own: own.reconnect())
 
     def _connect(self, chat: ChatView, session: str) -> None:
         """Have the companion show a session in a chat, in the folder and with the agent that the chat has now."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any
 
 import sublime
 
@@ -21,11 +21,10 @@ from . import html
 from .permissions import QuestionForm, ask_form, pick_option
 
 if TYPE_CHECKING:
-    from ...chats.chats import Chats
+    from ...chats.chat import Chat
     from ...chats.transcript.render import Link
     from ...conversation.forms import Values
     from ...conversation.snapshot import Permission
-    from ...editor import ChatId
     from ..adapter import Adapter
     from .html import LinkItem
     from .view import ChatView
@@ -38,14 +37,14 @@ PAGE = "Open this page of {host} in your browser?\n\n{address}"
 UNKNOWN = "It is not known whether {path} is on this computer. If it is, click “It is this computer” above the prompt."
 UNSEEN = "Not all of the question was on the screen. Read on from here to its end, and answer again."
 
-_CALLS: dict[str, Callable[[Chats, ChatId, str], object]] = {
-    "cancel": lambda chats, chat, turn: chats.cancel(chat, turn),
-    "go_on": lambda chats, chat, _: chats.history.continue_turn(chat),
-    "confirm_here": lambda chats, chat, _: chats.confirm_here(chat),
-    "show_earlier": lambda chats, chat, _: chats.history.show_earlier(chat),
-    "dequeue": lambda chats, chat, prompt: chats.dequeue(chat, prompt),
-    "unsend": lambda chats, chat, unsent: chats.unsend(chat, unsent),
-    "stop_terminals": lambda chats, chat, terminals: chats.tasks.stop_terminals(chat, terminals.split()),
+_CALLS: dict[str, Callable[[Chat, str], Coroutine[Any, Any, None] | None]] = {
+    "cancel": lambda chat, turn: chat.cancel(turn),
+    "go_on": lambda chat, _: chat.history.continue_turn(),
+    "confirm_here": lambda chat, _: chat.connection.confirm_here(),
+    "show_earlier": lambda chat, _: chat.renderer.show_earlier(),
+    "dequeue": lambda chat, prompt: chat.dequeue(prompt),
+    "unsend": lambda chat, unsent: chat.unsend(unsent),
+    "stop_terminals": lambda chat, terminals: chat.tasks.stop_terminals(terminals.split()),
 }
 """What a link asks of the companion, by its name and what stands behind the colon."""
 
@@ -60,21 +59,19 @@ class Clicks:
 
     def answer(self, chat: ChatView, kind: str) -> None:
         """Answer the oldest permission with an option of a kind, asking which if there are several."""
-        if (permission := waiting(chat)) is None or _is_unseen(chat, permission, kind):
+        if (permission := waiting(chat)) is None:
             return
         is_form = permission.form is not None and permission.form.is_asked
         if (permission.questions or is_form) and kind.startswith("allow"):
-            self._ask(chat, permission)
-        else:
+            self.do(chat, f"answer:{permission.id}")
+        elif not _is_unseen(chat, permission, kind):
             pick_option(chat.window, permission, kind, lambda option: self._vote(chat, permission, option))
 
     def choose(self, chat: ChatView, number: int) -> None:
         """Answer the oldest permission with one of the answers that it offers; `number` counts from 1."""
         permission = waiting(chat)
         if permission and permission.is_choice and 0 < number <= len(permission.options):
-            option = permission.options[number - 1]
-            if not _is_unseen(chat, permission, option.kind):
-                self._vote(chat, permission, option.id)
+            self.do(chat, f"vote:{number - 1}:{permission.id}")
         else:
             say(chat.window, "That is not among the answers that are offered.")
 
@@ -83,7 +80,7 @@ class Clicks:
         if link := chat.marks.link_at(point):
             self.open_link(chat, link)
         elif not links_only:
-            chat.marks.toggle_fold(point)
+            chat.marks.folds.toggle(point)
 
     def open_link(self, chat: ChatView, link: Link) -> None:
         """Open a file that the chat names, at its line; say where it is if it isn't here."""
@@ -156,7 +153,7 @@ class Clicks:
             case "reconnect":
                 self._adapter.chats.reconnect(chat)
             case _ if call := _CALLS.get(what):
-                self._adapter.chats.tell(lambda chats: call(chats, chat.id, of))
+                chat.tell(lambda own: call(own, of))
             case "tasks" | "changes" | "leave_out" | "sign_in" | "suggestion":
                 # The command is for the chat with the focus.
                 chat.window.focus_view(chat.view)
@@ -238,7 +235,7 @@ class Clicks:
         chat.window.focus_view(view)
 
     def _vote(self, chat: ChatView, permission: Permission, option: str | None, answers: Values | None = None) -> None:
-        self._adapter.chats.tell(lambda chats: chats.vote(chat.id, permission.id, option, answers))
+        chat.tell(lambda own: own.approvals.give(permission.id, option, answers))
 
 
 def waiting(chat: ChatView) -> Permission | None:

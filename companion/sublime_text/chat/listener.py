@@ -13,13 +13,11 @@ from .. import buffers, package
 from ..minihtml import safe
 from ..panels import lines_to_clipboard, say
 from ..windows import is_chat, is_code
-from .chat_commands import ask
 from .clicks import waiting
 from .prompt import open_command
 from .vim import is_enter, is_insert, is_needless_escape, is_normal
 
 if TYPE_CHECKING:
-    from ..adapter import Adapter
     from .view import ChatView
 
 Args = dict[str, Any] | None
@@ -130,9 +128,9 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
                 adapter.chats.clicks.follow(chat, link.start, links_only=True)
         elif not args.get("by") and region.empty():
             if len(view.folded_regions()) == chat.folds_before_click:
-                chat.marks.toggle_fold(region.b)
+                chat.marks.folds.toggle(region.b)
             else:
-                chat.marks.unfolded(region.b)  # the click itself has done it
+                chat.marks.folds.fold_within(region.b)  # the click itself has done it
 
     def on_hover(self, view: sublime.View, point: int, hover_zone: sublime.HoverZone) -> None:
         """The mouse rests, perhaps on a file's name."""
@@ -143,12 +141,11 @@ class QwenCompanionChatListener(sublime_plugin.EventListener):
         self, view: sublime.View, prefix: str, locations: list[int]
     ) -> sublime.CompletionList | None:
         """The person writes a mention or a slash command."""
-        adapter, chat = package.adapter(), _chat(view)
-        if adapter is None or chat is None:
+        if (chat := _chat(view)) is None:
             return None
         is_in_prompt = len(locations) == 1 and locations[0] >= chat.text.length
         before = view.substr(sublime.Region(chat.text.length, locations[0])) if is_in_prompt else " "
-        return _completions(adapter, chat, before)
+        return _completions(chat, before)
 
     def on_query_context(
         self, view: sublime.View, key: str, operator: sublime.QueryOperator, operand: object, match_all: bool
@@ -295,7 +292,7 @@ _CONTEXTS = {
 """Whether a binding applies, by its key."""
 
 
-def _completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.CompletionList:
+def _completions(chat: ChatView, before: str) -> sublime.CompletionList:
     """Completions for the beginning of a prompt. Files are filled in when the daemon answers.
 
     Without completions of ours there are none at all: Enter would insert a word instead of sending the prompt.
@@ -314,7 +311,7 @@ def _completions(adapter: Adapter, chat: ChatView, before: str) -> sublime.Compl
     def show(paths: Sequence[str]) -> None:
         listed.set_completions([_completion(path, f"{mention(path)} ", "", _FILE) for path in paths], _FLAGS)
 
-    ask(adapter, chat, lambda chats: chats.files(chat.id, words), show, lambda _: show(()))
+    chat.ask(lambda own: own.files(words), show, lambda _: show(()))
     return listed
 
 

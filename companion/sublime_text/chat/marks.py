@@ -127,19 +127,13 @@ class ChatMarks:
 
     def __init__(self, view: sublime.View, icon: str, clicked: Callable[[str], None]) -> None:
         self._view = view
-        self._folds = _Folds(view)
+        self.folds = Folds(view)
         self.phantoms = ChatPhantoms(view, icon, clicked)
         self._links: Groups[Link] = Groups(self._underline)
-        self._must_fold = False
-
-    def before(self, render: Render) -> None:
-        """A render is about to change the text."""
-        self._must_fold = self._folds.look(render)
 
     def show(self, render: Render, attached: Sequence[str]) -> None:
         """The text is that of a render: update the marks. `attached` are names for the bar."""
-        if self._must_fold:
-            self._folds.show(render)
+        self.folds.show(render)
         self._links.update(render.links, render.kept.get(Link, 0))
         self._links.inserted({edit.start for edit in render.edits})
         self.phantoms.show(render, attached)
@@ -147,14 +141,6 @@ class ChatMarks:
     def link_at(self, point: int) -> Link | None:
         """The file's name at a point."""
         return next((link for link in self._links.marks if link.start <= point < link.end), None)
-
-    def toggle_fold(self, point: int) -> None:
-        """Unfold or fold what begins in the line of a point."""
-        self._folds.toggle(point)
-
-    def unfolded(self, point: int) -> None:
-        """The editor has unfolded what begins in the line of a point."""
-        self._folds.fold_within(point)
 
     def close(self) -> None:
         """Remove them from the view, except the folds."""
@@ -169,7 +155,7 @@ class ChatMarks:
             self._view.erase_regions(key(LINKS, group))
 
 
-class _Folds:
+class Folds:
     """Folds what is new in a view. What is in a row of calls is folded by itself only while the row is open."""
 
     def __init__(self, view: sublime.View) -> None:
@@ -181,26 +167,30 @@ class _Folds:
         """How many of the first folds the render that is shown leaves as they are."""
         self._closed: set[str] = set()
         """The keys of those that were folded before a render: replacing text unfolds it."""
+        self._have_changed = False
 
-    def look(self, render: Render) -> bool:
-        """Before a render is shown: note what the person has unfolded. Returns whether `show` has to be called."""
+    def look(self, render: Render) -> None:
+        """Before a render is shown: note what the person has unfolded."""
         folds = render.folds
         self._same = 0 if render.replaces_all else same(self._folds, folds, render.kept.get(Fold, 0))
         first = min((edit.start for edit in render.edits), default=render.length)
         while self._same and folds[self._same - 1].end >= first:
             self._same -= 1
         gone = self._folds[self._same :]
-        if not gone and len(folds) == self._same and not render.replaces_all:
-            return False  # as when an answer streams in
+        # No, as when an answer streams in.
+        self._have_changed = bool(gone) or len(folds) > self._same or render.replaces_all
+        if not self._have_changed:
+            return
         folded = _Folded(self._view) if gone else None
         self._closed = {fold.key for fold in gone if folded and folded.at(fold)}
         if render.replaces_all:
             self._opened |= {fold.key for fold in self._folds}
             self._opened -= self._closed
-        return True
 
     def show(self, render: Render) -> None:
         """After it: fold what is new, and what has grown."""
+        if not self._have_changed:
+            return
         known = set[str]() if render.replaces_all else {fold.key for fold in self._folds[self._same :]}
         self._folds = render.folds
         wanted: list[sublime.Region] = []
@@ -271,51 +261,30 @@ class ChatPhantoms:
     """The phantoms of a chat's view. `icon` stands for the agent, `clicked` is called with a link's href."""
 
     def __init__(self, view: sublime.View, icon: str, clicked: Callable[[str], None]) -> None:
-        for name in (BAR, ASKS, RUNNING, EARLIER, SUGGESTION):
-            view.erase_phantoms(name)  # left by an instance that was not unloaded
-        # The sets erase their phantoms when they are collected.
-        self._bar, self._asks, self._earlier = (sublime.PhantomSet(view, name) for name in (BAR, ASKS, EARLIER))
-        self._running = sublime.PhantomSet(view, RUNNING)
-        self._suggestion = sublime.PhantomSet(view, SUGGESTION)
+        self._view = view
         self._icon = icon
         self._clicked = clicked
-        self._shown_asks: object = None
-        self._shown_running: object = ()
-        self._shown_earlier: object = None
         self.context = ""
         """The name of what goes with the prompt by itself."""
         self.waiting = 0
         """How many files wait for a review."""
         self._sets: dict[str, sublime.PhantomSet] = {}
-        """Those of groups, by what the editor calls them."""
+        """By what the editor calls them."""
         self._codes: Groups[Code] = Groups(self._show_codes)
         self._turns: Groups[TurnStart] = Groups(self._show_turns)
-        self._view = view
 
     def show(self, render: Render, attached: Sequence[str]) -> None:
         """Update them."""
         self.show_bar(render, attached)
-        if render.asks != self._shown_asks:
-            self._shown_asks = render.asks
-            asks = [(ask.end, html.ask(ask, is_first=at == 0)) for at, ask in enumerate(render.asks)]
-            self._asks.update([self._phantom(at, content, sublime.PhantomLayout.BLOCK) for at, content in asks])
-        running = render.running
-        if running != self._shown_running:
-            self._shown_running = running
-            block = sublime.PhantomLayout.BLOCK
-            self._running.update([self._phantom(one.start, html.running(one), block) for one in running])
-        earlier = render.status.has_earlier, render.top
-        if earlier != self._shown_earlier:
-            self._shown_earlier = earlier
-            block = [self._phantom(render.top, html.EARLIER, sublime.PhantomLayout.BLOCK)] if earlier[0] else []
-            self._earlier.update(block)
+        self._put(ASKS, [(ask.end, html.ask(ask, is_first=at == 0)) for at, ask in enumerate(render.asks)])
+        self._put(RUNNING, [(one.start, html.running(one)) for one in render.running])
+        self._put(EARLIER, [(render.top, html.EARLIER)] if render.status.has_earlier else [])
         self._codes.update(render.codes, render.kept.get(Code, 0))
         self._turns.update(render.marks.of(TurnStart), render.kept.get(TurnStart, 0))
 
     def show_bar(self, render: Render, attached: Sequence[str]) -> None:
         """Update the bar and its position."""
-        at = max(0, render.length - len(MARK))
-        self._bar.update([self._phantom(at, self.bar(render, attached), sublime.PhantomLayout.BLOCK)])
+        self._put(BAR, [(max(0, render.length - len(MARK)), self.bar(render, attached))])
 
     def bar(self, render: Render, attached: Sequence[str]) -> str:
         """The minihtml of the bar."""
@@ -323,42 +292,36 @@ class ChatPhantoms:
 
     def show_suggestion(self, suggestion: str) -> None:
         """Show it at the end, or remove it."""
-        end = self._suggestion.view.size()
-        content = html.ghost(suggestion) if suggestion else ""
-        inline = sublime.PhantomLayout.INLINE
-        self._suggestion.update([self._phantom(end, content, inline)] if suggestion else [])
+        ghosts = [(self._view.size(), html.ghost(suggestion))] if suggestion else []
+        self._put(SUGGESTION, ghosts, sublime.PhantomLayout.INLINE)
 
     def close(self) -> None:
         """Remove them from the view."""
-        for phantoms in (
-            self._bar,
-            self._asks,
-            self._running,
-            self._earlier,
-            self._suggestion,
-            *self._sets.values(),
-        ):
+        for phantoms in self._sets.values():
             phantoms.update([])
 
     def _show_codes(self, group: int, codes: Sequence[Code]) -> None:
-        inline = sublime.PhantomLayout.INLINE
         # At the end of the fence above the first line.
-        self._show_group(
-            key(CODES, group), [self._phantom(max(0, code.start - 1), html.code(code), inline) for code in codes]
-        )
+        shown = [(max(0, code.start - 1), html.code(code)) for code in codes]
+        self._put(key(CODES, group), shown, sublime.PhantomLayout.INLINE)
 
     def _show_turns(self, group: int, turns: Sequence[TurnStart]) -> None:
-        block = sublime.PhantomLayout.BLOCK
-        self._show_group(key(TURNS, group), [self._phantom(turn.start, html.TURN, block) for turn in turns])
+        self._put(key(TURNS, group), [(turn.start, html.TURN) for turn in turns])
 
-    def _show_group(self, name: str, phantoms: list[sublime.Phantom]) -> None:
+    def _put(
+        self,
+        name: str,
+        shown: Sequence[tuple[int, str]],
+        layout: sublime.PhantomLayout = sublime.PhantomLayout.BLOCK,
+    ) -> None:
+        """Show minihtml at these points, in the place of what a set has shown. What has not changed is not touched."""
         if name not in self._sets:
-            self._view.erase_phantoms(name)
+            self._view.erase_phantoms(name)  # left by an instance that was not unloaded
+            # A set erases its phantoms when it is collected.
             self._sets[name] = sublime.PhantomSet(self._view, name)
-        self._sets[name].update(phantoms)
-
-    def _phantom(self, at: int, content: str, layout: sublime.PhantomLayout) -> sublime.Phantom:
-        return sublime.Phantom(sublime.Region(at), content, layout, self._clicked)
+        self._sets[name].update(
+            [sublime.Phantom(sublime.Region(at), content, layout, self._clicked) for at, content in shown]
+        )
 
 
 def _folder(view: sublime.View) -> str:

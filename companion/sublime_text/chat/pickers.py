@@ -20,13 +20,13 @@ from ..buffers import write_all
 from ..panels import Page, PanelItem, choose, say
 from ..places import Menu, if_there
 from ..windows import is_code
-from .chat_commands import _ChatCommand, ask, is_chat_on
+from .chat_commands import _ChatCommand, is_chat_on
 from .opening import have_chat
 from .prompt import excerpt, find_picture, named, named_picture
 
 if TYPE_CHECKING:
     from ...backends.agent import FoundSession, SessionInfo, SessionPage
-    from ...chats.chats import Chats
+    from ...chats.history import ChatSessions
     from ...conversation.snapshot import Choice, ChoiceKind, SessionOption
     from ..adapter import Adapter
     from .view import ChatView
@@ -41,6 +41,8 @@ class _SwitchCommand(_ChatCommand):
     """Switch to another model or mode."""
 
     kind: ChoiceKind
+    question: str
+    """What is asked, of an `agent`."""
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether there are any to choose from."""
@@ -49,17 +51,16 @@ class _SwitchCommand(_ChatCommand):
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which."""
         current: str = getattr(chat.status, self.kind)
-        _choose(chat, self._choices(chat), current, self.placeholder(chat), partial(self._switch, adapter, chat))
+        # The daemon's agent keeps the model for all that comes; another agent does so for the session.
+        is_kept = self.kind == "model" and not chat.agent_key
+        question = BECOMES_DEFAULT if is_kept else self.question.format(agent=chat.agent)
+        _choose(chat, self._choices(chat), current, question, partial(self._switch, chat))
 
     def _choices(self, chat: ChatView) -> Sequence[Choice]:
         return getattr(chat.status, f"{self.kind}s")
 
-    def _switch(self, adapter: Adapter, chat: ChatView, identifier: str) -> None:
-        adapter.thread.post(lambda companion: companion.chats.options.switch(chat.id, self.kind, identifier))
-
-    def placeholder(self, chat: ChatView) -> str:
-        """What is asked."""
-        raise NotImplementedError
+    def _switch(self, chat: ChatView, identifier: str) -> None:
+        chat.tell(lambda own: own.switch(self.kind, identifier))
 
 
 def _choose(
@@ -76,30 +77,21 @@ class QwenCompanionChatModelCommand(_SwitchCommand):
     """Switch the model."""
 
     kind = "model"
-
-    def placeholder(self, chat: ChatView) -> str:
-        """The daemon's agent keeps the model for all that comes; another agent does so for the session."""
-        return f"The model of {chat.agent}" if chat.agent_key else BECOMES_DEFAULT
+    question = "The model of {agent}"
 
 
 class QwenCompanionChatModeCommand(_SwitchCommand):
-    """Switch the approval mode."""
+    """Switch the approval mode; the agent says what each mode allows."""
 
     kind = "mode"
-
-    def placeholder(self, chat: ChatView) -> str:
-        """The agent says what each mode allows."""
-        return f"What {chat.agent} may do without asking"
+    question = "What {agent} may do without asking"
 
 
 class QwenCompanionChatEffortCommand(_SwitchCommand):
-    """Switch how long the model thinks."""
+    """Switch how long the model thinks, for the session."""
 
     kind = "effort"
-
-    def placeholder(self, chat: ChatView) -> str:
-        """It holds for the session."""
-        return "How long the model thinks in this conversation"
+    question = "How long the model thinks in this conversation"
 
 
 class QwenCompanionChatOptionsCommand(_ChatCommand):
@@ -112,17 +104,15 @@ class QwenCompanionChatOptionsCommand(_ChatCommand):
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask which one."""
         options = chat.status.options
-        choices: list[PanelItem] = [
-            (one.name, one.description, partial(_change, adapter, chat, one)) for one in options
-        ]
+        choices: list[PanelItem] = [(one.name, one.description, partial(_change, chat, one)) for one in options]
         choose(chat.window, choices, f"Options of {chat.agent}", annotations=[one.shown for one in options])
 
 
-def _change(adapter: Adapter, chat: ChatView, option: SessionOption) -> None:
+def _change(chat: ChatView, option: SessionOption) -> None:
     """Turn a switch over; ask for the value of anything else."""
 
     def set_to(value: str | bool) -> None:
-        adapter.thread.post(lambda companion: companion.chats.options.set(chat.id, option.id, value))
+        chat.tell(lambda own: own.set_option(option.id, value))
 
     if isinstance(option.value, bool):
         set_to(not option.value)
@@ -139,7 +129,7 @@ class QwenCompanionDaemonCommand(_ChatCommand):
         """The page opens at once and is filled when the daemon answers."""
         page = Page(chat.window, "daemon", "Qwen: Where the Chat Runs")
         page.show("Asking the daemon…\n")
-        ask(adapter, chat, lambda chats: chats.locality(chat.id), page.show, lambda why: page.show(f"{why}\n"))
+        chat.ask(lambda own: own.locality(), page.show, lambda why: page.show(f"{why}\n"))
 
 
 class QwenCompanionChatAddCommand(sublime_plugin.WindowCommand):
@@ -304,10 +294,8 @@ class QwenCompanionChatSessionsCommand(_ChatCommand):
 
 def _ask_page(adapter: Adapter, chat: ChatView, cursor: str = "", *, is_archived: bool = False) -> None:
     """List a page of them: the first one, or the one at a cursor; or those in the archive."""
-    ask(
-        adapter,
-        chat,
-        lambda chats: chats.sessions.page(chat.id, cursor, is_archived=is_archived),
+    chat.ask(
+        lambda own: own.sessions.page(cursor, is_archived=is_archived),
         lambda page: _list(adapter, chat, page, is_first=not cursor, is_archived=is_archived),
     )
 
@@ -341,7 +329,7 @@ def _ask_words(adapter: Adapter, chat: ChatView) -> None:
 
     def search(words: str) -> None:
         if words := words.strip():
-            ask(adapter, chat, lambda chats: chats.sessions.search(chat.id, words), partial(_list_found, adapter, chat))
+            chat.ask(lambda own: own.sessions.search(words), partial(_list_found, adapter, chat))
 
     chat.window.show_input_panel("Search the conversations:", "", search, None, None)
 
@@ -388,43 +376,43 @@ class _Actions:
             ("Delete…", "", self._delete),
         ]
 
-    def _ask(self, question: Callable[[Chats], Coroutine[Any, Any, None]], done: str) -> None:
+    def _ask(self, question: Callable[[ChatSessions], Coroutine[Any, Any, None]], done: str) -> None:
         """Ask the companion to do something, and say that it is done."""
-        ask(self._adapter, self._chat, question, lambda _: say(self._chat.window, done) if done else None)
+        self._chat.ask(lambda own: question(own.sessions), lambda _: say(self._chat.window, done) if done else None)
 
     def _open(self) -> None:
         other = _chat_with(self._adapter, self._chat, self._session)
         if other:
             self._adapter.chats.go_to(other)
             return
-        self._adapter.chats.tell(lambda chats: chats.show(self._chat.id, self._session.id))
+        self._chat.tell(lambda own: own.show(self._session.id))
 
     def _reopen(self) -> None:
-        self._ask(lambda chats: chats.sessions.reopen(self._chat.id, self._session.id), "")
+        self._ask(lambda sessions: sessions.reopen(self._session.id), "")
 
     def _ask_title(self) -> None:
         self._chat.window.show_input_panel("Title:", self._session.title, self._rename, None, None)
 
     def _rename(self, title: str) -> None:
         if title.strip():
-            self._ask(lambda chats: chats.sessions.rename(self._chat.id, self._session.id, title.strip()), "Renamed.")
+            self._ask(lambda sessions: sessions.rename(self._session.id, title.strip()), "Renamed.")
 
     def _pin(self) -> None:
         pins = not self._session.is_pinned
         done = "Pinned." if pins else "No longer pinned."
-        self._ask(lambda chats: chats.sessions.pin(self._chat.id, self._session.id, is_pinned=pins), done)
+        self._ask(lambda sessions: sessions.pin(self._session.id, is_pinned=pins), done)
 
     def _archive(self) -> None:
         archives = not self._session.is_archived
         done = "Archived." if archives else "Taken out of the archive."
-        self._ask(lambda chats: chats.sessions.archive(self._chat.id, self._session.id, is_archived=archives), done)
+        self._ask(lambda sessions: sessions.archive(self._session.id, is_archived=archives), done)
 
     def _delete(self) -> None:
         question = (
             f"Delete the conversation “{flat(_title(self._session), 80)}” and its history? It can't be brought back."
         )
         if sublime.ok_cancel_dialog(question, "Delete", "QwenCompanion"):
-            self._ask(lambda chats: chats.sessions.delete(self._chat.id, self._session.id), "Deleted.")
+            self._ask(lambda sessions: sessions.delete(self._session.id), "Deleted.")
 
     def _ask_form(self) -> None:
         forms: list[PanelItem] = [(name, f".{form}", partial(self._export, form)) for form, name in FORMS.items()]
@@ -432,10 +420,8 @@ class _Actions:
 
     def _export(self, form: Form) -> None:
         session = self._session
-        ask(
-            self._adapter,
-            self._chat,
-            lambda chats: chats.sessions.export(self._chat.id, session.id, form, is_archived=session.is_archived),
+        self._chat.ask(
+            lambda own: own.sessions.export(session.id, form, is_archived=session.is_archived),
             lambda text: self._show(text, form),
         )
 

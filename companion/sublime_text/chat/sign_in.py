@@ -19,7 +19,7 @@ from ..panels import Page, PanelItem, choose, say, to_clipboard
 from ..terminal import terminals
 from ..terminal.terminals import TERMINUS
 from . import html
-from .chat_commands import _ChatCommand, ask
+from .chat_commands import _ChatCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,9 +48,9 @@ class QwenCompanionChatSignInCommand(_ChatCommand):
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask where if there are several, or how if the agent isn't the daemon's."""
         if chat.agent_key:
-            ask_way(adapter, chat)
+            chat.ask(lambda own: own.sign_in.methods(), partial(_choose_way, adapter, chat))
         else:
-            ask(adapter, chat, lambda chats: chats.sign_in.providers(chat.id), partial(_choose, adapter, chat))
+            chat.ask(lambda own: own.sign_in.providers(), partial(_choose, chat))
 
 
 class QwenCompanionChatSignOutCommand(_ChatCommand):
@@ -65,33 +65,30 @@ class QwenCompanionChatSignOutCommand(_ChatCommand):
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask, since it counts beyond this chat."""
         if sublime.ok_cancel_dialog(SIGN_OUT.format(agent=flat(chat.agent, 80)), "Sign Out", "QwenCompanion"):
-            ask(
-                adapter,
-                chat,
-                lambda chats: chats.sign_in.sign_out(chat.id),
+            chat.ask(
+                lambda own: own.sign_in.sign_out(),
                 lambda is_restarted: say(chat.window, (SIGNED_OUT if is_restarted else STAYS).format(agent=chat.agent)),
             )
 
 
-def _choose(adapter: Adapter, chat: ChatView, providers: Sequence[str]) -> None:
+def _choose(chat: ChatView, providers: Sequence[str]) -> None:
     if not providers:
         say(chat.window, NOWHERE)
     elif len(providers) == 1:
-        _begin(adapter, chat, providers[0])
+        _begin(chat, providers[0])
     else:
-        choices: list[PanelItem] = [(each, "", lambda each=each: _begin(adapter, chat, each)) for each in providers]
+        choices: list[PanelItem] = [(each, "", partial(_begin, chat, each)) for each in providers]
         choose(chat.window, choices, "Where to sign in")
 
 
-def _begin(adapter: Adapter, chat: ChatView, provider: str) -> None:
-    ask(adapter, chat, lambda chats: chats.sign_in.begin(chat.id, provider), partial(_SignIn, adapter, chat))
+def _begin(chat: ChatView, provider: str) -> None:
+    chat.ask(lambda own: own.sign_in.begin(provider), partial(_SignIn, chat))
 
 
 class _SignIn:
     """A sign-in in a tab of its own. Closing the tab gives it up."""
 
-    def __init__(self, adapter: Adapter, chat: ChatView, begun: SigningIn) -> None:
-        self._adapter = adapter
+    def __init__(self, chat: ChatView, begun: SigningIn) -> None:
         self._chat = chat
         self._begun = begun
         self._page = Page(chat.window, "sign-in", "Qwen: Sign In")
@@ -99,15 +96,18 @@ class _SignIn:
         self._buttons = sublime.PhantomSet(self._page.view, BUTTONS)
         self._show(begun)
 
-    @property
-    def _is_shown(self) -> bool:
-        return self._page.is_open and self._page.record.get(SHOWN) == self._begun.id
+    def _is_shown(self, text: str | None = None) -> bool:
+        """Whether the page is still there; it has this text then. A sign-in whose page was closed is given up."""
+        is_shown = self._page.is_open and self._page.record.get(SHOWN) == self._begun.id
+        if not is_shown:
+            self._give_up()
+        elif text is not None:
+            self._page.show(text)
+        return is_shown
 
     def _show(self, now: SigningIn) -> None:
-        if not self._is_shown:
-            self._give_up()
+        if not self._is_shown(_text(self._begun, now)):
             return
-        self._page.show(_text(self._begun, now))
         if now.state == "pending":
             content = html.sign_in(has_page=bool(self._begun.page))
             end = sublime.Region(self._page.view.size())
@@ -121,24 +121,17 @@ class _SignIn:
 
     def _show_trouble(self, why: str) -> None:
         """It isn't known how far it is. The daemon may answer again, and the code is good until it expires."""
-        if not self._is_shown:
-            self._give_up()
-            return
-        self._page.show(f"{_text(self._begun, self._begun)}\n{why}\n")
-        if not self._begun.expires or time.time() < self._begun.expires:
+        text = f"{_text(self._begun, self._begun)}\n{why}\n"
+        if self._is_shown(text) and (not self._begun.expires or time.time() < self._begun.expires):
             self._look_soon(self._begun)
 
     def _look(self) -> None:
-        if not self._is_shown:
-            self._give_up()
-            return
-        adapter, chat, begun = self._adapter, self._chat, self._begun
-        ask(adapter, chat, lambda chats: chats.sign_in.progress(chat.id, begun.id), self._show, self._show_trouble)
+        if self._is_shown():
+            self._chat.ask(lambda own: own.sign_in.progress(self._begun.id), self._show, self._show_trouble)
 
     def _give_up(self) -> None:
-        chat, begun = self._chat, self._begun
-        cancelled = lambda _: say(chat.window, "The sign-in was cancelled.")  # noqa: E731
-        ask(self._adapter, chat, lambda chats: chats.sign_in.cancel(chat.id, begun.id), cancelled, lambda _: None)
+        cancelled = lambda _: say(self._chat.window, "The sign-in was cancelled.")  # noqa: E731
+        self._chat.ask(lambda own: own.sign_in.cancel(self._begun.id), cancelled, lambda _: None)
 
     def _clicked(self, href: str) -> None:
         if href == "open":
@@ -164,11 +157,6 @@ LOOK = 500
 """Milliseconds between two looks whether a login has ended."""
 MOST_LOOKS = 60
 """After so many looks a login that hasn't begun isn't waited for any more."""
-
-
-def ask_way(adapter: Adapter, chat: ChatView) -> None:
-    """Ask the person which way they take, and begin it."""
-    ask(adapter, chat, lambda chats: chats.sign_in.methods(chat.id), partial(_choose_way, adapter, chat))
 
 
 def _choose_way(adapter: Adapter, chat: ChatView, ways: Sequence[Way]) -> None:
@@ -203,10 +191,8 @@ def _take_way(adapter: Adapter, chat: ChatView, way: Way) -> None:
             _in_terminal(adapter, chat, way)
     else:
         say(chat.window, f"{chat.agent} signs you in. It may open a page in your browser.")
-        ask(
-            adapter,
-            chat,
-            lambda chats: chats.sign_in.authenticate(chat.id, way.id),
+        chat.ask(
+            lambda own: own.sign_in.authenticate(way.id),
             lambda _: say(chat.window, f"{chat.agent} says that it is done. The chat asks it again."),
         )
 

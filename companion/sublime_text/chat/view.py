@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import sublime
 
@@ -23,9 +23,13 @@ from .prompt import Recall, attached, attached_record, waiting, waiting_record
 from .text import ChatText, UndoHistory
 
 if TYPE_CHECKING:
+    from ...chats.chat import Chat
     from ...chats.transcript.render import Ask, Code, Render
     from ...conversation.forms import Value
     from ..adapter import Adapter
+
+
+T = TypeVar("T")
 
 
 class Scroll:
@@ -215,6 +219,7 @@ class ChatView:
 
     def __init__(self, adapter: Adapter, view: sublime.View, window: sublime.Window) -> None:
         """`view` is a new one, or one from an earlier run."""
+        self._adapter = adapter
         self.view = view
         self.id = chat_id_of(view)
         """Names the chat as long as the editor runs, over reloads, too."""
@@ -257,6 +262,19 @@ class ChatView:
         self.excerpts = list(excerpts)
         self.pictures = list(pictures)
         self.recall = Recall(self.record.get("recall"))
+
+    def tell(self, call: Callable[[Chat], Coroutine[Any, Any, None] | None]) -> None:
+        """Have the companion's chat do something."""
+        self._adapter.thread.post(lambda companion: companion.chats.tell(self.id, call))
+
+    def ask(
+        self,
+        question: Callable[[Chat], Coroutine[Any, Any, T]],
+        answer: Callable[[T], object],
+        failed: Callable[[str], object] | None = None,
+    ) -> None:
+        """Ask the companion's chat something that takes a while, as `Adapter.ask_later`."""
+        self._adapter.ask_later(self.window, lambda companion: question(companion.chats[self.id]), answer, failed)
 
     @property
     def status(self) -> Status:
@@ -324,7 +342,7 @@ class ChatView:
         follows = self._shows_end()
         length = self.text.length
         scroll = Scroll(self.view, self.render.top if self.render else 0)
-        self.marks.before(render)
+        self.marks.folds.look(render)
         self.text.apply(render)
         self.render = render
         if self._unshown == "taken":

@@ -620,7 +620,7 @@ def _show_turn(adapter: Adapter, window: sublime.Window, turn: ReviewTurn) -> No
         else:
             say(window, "Nobody has seen that turn begin, so nothing is known of what it had changed.")
 
-    adapter.ask_later(window, lambda companion: companion.chats.changes.of_turn(number, key, folder), show)
+    adapter.ask_later(window, lambda companion: companion.chats.turn_changes(number, key, folder), show)
 
 
 class QwenCompanionReviewDoCommand(_ReviewCommand):

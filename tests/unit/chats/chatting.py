@@ -8,16 +8,17 @@ import os
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest.mock import AsyncMock, patch
 
+from companion.changes.rounds import Rounds
 from companion.chats.chats import Chats
 from companion.chats.transcript.render import Render
-from companion.chats.watch import TurnReasons, WrittenTurns
 from companion.conversation.snapshot import ConnectionStatus
 from companion.editor import ChatId, ViewId, WindowId
 from companion.exclusion import Sharing
 from companion.provenance.calls import ReportedTurn
+from companion.provenance.why import Provenance
 from companion.review.reviews import Reviews
 from companion.settings import DaemonSettings
 
@@ -108,11 +109,12 @@ def chats_in(
     editor: MemoryEditor,
     reviews: Reviews,
     told: Callable[[WindowId], Sharing] = lambda _: Sharing(),
-    rounds: WrittenTurns | None = None,
-    reasons: TurnReasons | None = None,
+    rounds: NoRounds | None = None,
+    reasons: KeptTurns | None = None,
 ) -> Chats:
     """Chats without a companion."""
-    return Chats(editor, reviews, LoneWindows(told), rounds or NoRounds(), reasons or KeptTurns())
+    turns, kept = cast("Rounds", rounds or NoRounds()), cast("Provenance", reasons or KeptTurns())
+    return Chats(editor, reviews, LoneWindows(told), turns, kept)
 
 
 @dataclass

@@ -25,7 +25,7 @@ async def test_it_is_off_until_the_person_wants_it_f1(project: Path) -> None:
         assert (await room.state("lost")).message.startswith("The chat is off. Set “chat_enabled”")
         assert room.daemon.requests == []
         room.configure()
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         await room.live()
 
 
@@ -84,7 +84,7 @@ async def test_what_is_wrong_is_shown_with_what_to_do_and_tried_again(room: Room
     room.chats.open(CHAT, WINDOW, room.folder)
     assert words in (await room.state("lost")).message
     room.daemon.routes["GET /capabilities"] = right
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     await room.live()
 
 
@@ -132,7 +132,7 @@ async def test_reconnect_goes_all_the_way_after_the_session_has_ended(room: Room
     await until(lambda: room.render.session)
     stream.send("session_closed", 2, reason="client_close", closedBy="another")
     assert "Another client has closed" in (await room.state("ended")).message
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     await room.live()
     assert len(room.daemon.asked("GET /capabilities")) == 2
     assert len(room.daemon.asked("POST /session/s/load")) == 1
@@ -148,7 +148,7 @@ async def test_a_daemon_that_is_away_is_tried_again_whatever_the_person_does_f4(
     await until(lambda: room.render.session)
     chat = room.chats[CHAT]
     for away, act in (
-        (None, lambda: room.chats.reconnect(CHAT)),
+        (None, chat.reconnect),
         ((503, {"error": "booting"}), lambda: room.chats.send(CHAT, Draft("later"))),
     ):
         room.daemon.routes["GET /capabilities"] = room.daemon.routes["GET /events"] = away
@@ -211,7 +211,7 @@ async def test_reconnect_counts_while_the_stream_is_tried_again(room: Room, monk
         if room.connection.state == "connecting":
             del room.daemon.routes["GET /events"]
             room.configure(token="another")
-            room.chats.reconnect(CHAT)
+            room.chats[CHAT].reconnect()
         return 503, {"error": "booting"}
 
     room.daemon.routes["GET /events"] = refuse
@@ -228,7 +228,7 @@ async def test_reconnect_takes_the_settings_as_they_are_and_resumes_the_session(
     await asyncio.sleep(0.05)
     assert room.connection.state == "live"
     assert len(room.daemon.asked("GET /capabilities")) == 1
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     stream = await room.live()
     assert room.daemon.requests[-1].headers["authorization"] == "Bearer another"
     stream.say(2, "two")
@@ -260,7 +260,7 @@ async def test_a_chat_that_cant_be_shown_says_so_and_goes_on_at_a_reconnect(
     why = "The chat could not be shown (RecursionError)."
     assert (await room.state("lost")).message.startswith(f"{why} Reconnect")
     assert room.editor.said == [(why, 1)]
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     stream = await room.live()
     stream.say(2, "of it")
     await until(lambda: "All of it" in room.editor.chat_texts[1])
@@ -271,12 +271,12 @@ async def test_a_chat_that_can_never_be_shown_is_not_tried_for_ever(
 ) -> None:
     await room.opened()
     room.editor.chat_fails = [RecursionError] * 1000
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     await until(lambda: room.editor.said)
     await asyncio.sleep(0.5)
     assert len(room.editor.chat_fails) > 980
     room.editor.chat_fails.clear()
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     await room.live()
 
 
@@ -315,7 +315,7 @@ async def test_an_event_that_cant_be_taken_has_the_conversation_read_anew(
     stream.say(1, "one")
     stream.say(2, "two")
     assert (await room.state("lost")).message.startswith("The chat could not be read (RecursionError). Reconnect")
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     await room.live()
 
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from companion.agents import AgentCommand
-from companion.chats import chats as chats_module
+from companion.chats import chat as chat_module
 from companion.conversation.failures import ChatError
 from tests.agent_talk import scripted
 
@@ -28,9 +28,9 @@ async def test_cancel_mode_and_model_go_to_the_daemon_and_the_default_is_told(ro
         "POST /session/s/approval-mode": (200, {}),
     }
     await room.opened()
-    room.chats.cancel(CHAT)
-    room.chats.options.switch(CHAT, "mode", "plan")
-    room.chats.options.switch(CHAT, "model", "m(openai)")
+    room.chats.tell(CHAT, lambda own: own.cancel())
+    room.chats.tell(CHAT, lambda own: own.switch("mode", "plan"))
+    room.chats.tell(CHAT, lambda own: own.switch("model", "m(openai)"))
     await until(lambda: room.editor.mentioned)
     assert room.editor.mentioned == [("m(openai) is now your default model in Qwen Code, too.", 1)]
     assert (await room.asked("POST /session/s/approval-mode")).body == {"mode": "plan"}
@@ -59,7 +59,7 @@ def session_prompt(params):
         await until(lambda: room.render.status.queue)
         one.touch()
         await until(lambda: room.render.status.running not in (None, seen))
-        room.chats.cancel(CHAT, seen)
+        room.chats.tell(CHAT, lambda own: own.cancel(seen))
         now = room.render.status.running
         await asyncio.sleep(0.1)
         assert room.render.status.running == now
@@ -68,17 +68,17 @@ def session_prompt(params):
         assert room.render.status.last == "done"
         room.say(str(project / "three"))
         await until(lambda: room.render.status.running)
-        room.chats.cancel(CHAT, room.render.status.running)
+        room.chats.tell(CHAT, lambda own: own.cancel(room.render.status.running))
         await until(lambda: room.render.status.last == "cancelled")
 
 
 async def test_a_vote_goes_to_the_daemon_and_one_that_is_late_is_told(room: Room) -> None:
     room.daemon.routes["POST /session/s/permission/r"] = 200, {}
     await room.opened()
-    room.chats.vote(CHAT, "r", "once", {"0": "Blue"})
+    room.chats.tell(CHAT, lambda own: own.approvals.give("r", "once", {"0": "Blue"}))
     request = await room.asked("POST /session/s/permission/r")
     assert request.body == {"outcome": {"outcome": "selected", "optionId": "once"}, "answers": {"0": "Blue"}}
-    room.chats.vote(CHAT, "late", None)
+    room.chats.tell(CHAT, lambda own: own.approvals.give("late", None))
     room.daemon.routes["POST /session/s/permission/late"] = 404, {"error": "gone", "requestId": "late"}
     await until(lambda: room.editor.mentioned)
     assert room.editor.mentioned == [("This question has been answered already.", 1)]
@@ -86,21 +86,20 @@ async def test_a_vote_goes_to_the_daemon_and_one_that_is_late_is_told(room: Room
 
 async def test_what_fails_is_said_with_what_to_do(room: Room) -> None:
     not_connected = "The chat isn't connected. Wait until it is, or reconnect."
-    room.chats.cancel(CHAT)
+    room.chats.tell(CHAT, lambda own: own.cancel())
     assert room.editor.said == [(not_connected, None)]
-    for method in (room.chats.show, room.chats.reconnect):
-        method(CHAT)
+    room.chats.show(CHAT)
     room.chats.show(CHAT, "s")
     with pytest.raises(ChatError):
-        await room.chats.sessions.page(CHAT)
+        await room.chats[CHAT].sessions.page()
     room.daemon.routes["GET /capabilities"] = 401, {"error": "Unauthorized"}
     room.chats.open(CHAT, WINDOW, room.folder)
     await room.state("lost")
-    room.chats.options.switch(CHAT, "mode", "plan")
+    room.chats.tell(CHAT, lambda own: own.switch("mode", "plan"))
     await until(lambda: room.editor.mentioned)
     assert room.editor.mentioned == [(not_connected, 1)]
     with pytest.raises(ChatError):
-        await room.chats.locality(CHAT)
+        await room.chats[CHAT].locality()
 
 
 async def test_sessions_are_listed_the_latest_first(room: Room) -> None:
@@ -112,10 +111,10 @@ async def test_sessions_are_listed_the_latest_first(room: Room) -> None:
     folder = quote(real(room.folder), safe="")
     room.daemon.routes[f"GET /workspace/{folder}/sessions"] = 200, {"sessions": listed}
     await room.opened()
-    assert [session.id for session in (await room.chats.sessions.page(CHAT)).sessions] == ["new", "made", "old"]
+    assert [session.id for session in (await room.chats[CHAT].sessions.page()).sessions] == ["new", "made", "old"]
     # One that asks too early waits for the connection.
     room.chats.show(CHAT)
-    assert len((await room.chats.sessions.page(CHAT)).sessions) == 3
+    assert len((await room.chats[CHAT].sessions.page()).sessions) == 3
 
 
 async def test_pinned_sessions_come_first_and_the_archive_is_a_list_of_its_own(room: Room) -> None:
@@ -135,18 +134,18 @@ async def test_pinned_sessions_come_first_and_the_archive_is_a_list_of_its_own(r
         "POST /sessions/unarchive": (200, {}),
     }
     stream = await room.opened()
-    page = await room.chats.sessions.page(CHAT)
+    page = await room.chats[CHAT].sessions.page()
     assert ([session.id for session in page.sessions], page.cursor) == (["pinned", "new"], "2")
-    assert [session.id for session in (await room.chats.sessions.page(CHAT, is_archived=True)).sessions] == ["away"]
-    await room.chats.sessions.pin(CHAT, "new", is_pinned=True)
+    assert [session.id for session in (await room.chats[CHAT].sessions.page(is_archived=True)).sessions] == ["away"]
+    await room.chats[CHAT].sessions.pin("new", is_pinned=True)
     stream.say(1, "Once")
     await until(lambda: room.render.session)
-    await room.chats.sessions.archive(CHAT, "new", is_archived=True)
+    await room.chats[CHAT].sessions.archive("new", is_archived=True)
     assert "Once" in room.editor.chat_texts[1]
-    await room.chats.sessions.archive(CHAT, "s", is_archived=True)
+    await room.chats[CHAT].sessions.archive("s", is_archived=True)
     await room.live()
     assert room.render.session == ""
-    await room.chats.sessions.reopen(CHAT, "s")
+    await room.chats[CHAT].sessions.reopen("s")
     assert room.daemon.asked("POST /sessions/unarchive")[0].body == {"sessionIds": ["s"]}
     await room.asked("POST /session/s/load")
 
@@ -156,7 +155,7 @@ async def test_sessions_are_searched(room: Room) -> None:
     results = [{"session": {"sessionId": "x"}, "snippet": "cats"}]
     room.daemon.routes[f"GET /workspace/{folder}/sessions/search"] = 200, {"results": results}
     await room.opened()
-    assert [(each.session.id, each.snippet) for each in await room.chats.sessions.search(CHAT, "cat")] == [
+    assert [(each.session.id, each.snippet) for each in await room.chats[CHAT].sessions.search("cat")] == [
         ("x", "cats")
     ]
 
@@ -165,10 +164,10 @@ async def test_one_that_isnt_at_work_is_renamed_too(room: Room) -> None:
     answers = iter([(404, {"error": "no", "code": "session_not_found"}), (200, {}), (200, {})])
     room.daemon.routes["PATCH /session/s/metadata"] = lambda _: next(answers)
     await room.opened()
-    await room.chats.sessions.rename(CHAT, "s", "A title")
+    await room.chats[CHAT].sessions.rename("s", "A title")
     assert [request.body for request in room.daemon.asked("PATCH")] == [{"displayName": "A title"}] * 2
     assert len(room.daemon.asked("POST /session/s/detach")) == 1
-    await room.chats.sessions.rename(CHAT, "s", "Another")
+    await room.chats[CHAT].sessions.rename("s", "Another")
 
 
 async def test_deleting_the_session_that_is_shown_begins_a_new_one(room: Room) -> None:
@@ -180,9 +179,9 @@ async def test_deleting_the_session_that_is_shown_begins_a_new_one(room: Room) -
     stream = await room.opened()
     stream.say(1, "Once")
     await until(lambda: room.render.session)
-    await room.chats.sessions.delete(CHAT, "x")
+    await room.chats[CHAT].sessions.delete("x")
     assert "Once" in room.editor.chat_texts[1]
-    await room.chats.sessions.delete(CHAT, "s")
+    await room.chats[CHAT].sessions.delete("s")
     await room.live()
     assert "Once" not in room.editor.chat_texts[1]
     assert room.render.session == ""
@@ -192,11 +191,11 @@ async def test_an_export_and_the_files_come_from_the_daemon(room: Room, monkeypa
     room.daemon.routes["GET /session/x/export"] = 200, b"# Chat"
     room.daemon.routes["GET /glob"] = 200, {"matches": ["src/App two.py", "app.py", ".", 1]}
     await room.opened()
-    assert await room.chats.sessions.export(CHAT, "x", "md") == "# Chat"
-    assert await room.chats.files(CHAT, "aP") == ["app.py", "src/App two.py"]
+    assert await room.chats[CHAT].sessions.export("x", "md") == "# Chat"
+    assert await room.chats[CHAT].files("aP") == ["app.py", "src/App two.py"]
     assert room.daemon.asked("GET /glob")[0].route.startswith("/glob?pattern=%2A%2A%2F%2A%5BaA%5D%5BpP%5D%2A&")
-    monkeypatch.setattr(chats_module, "FILES_LIMIT", 0.0)
-    assert await room.chats.files(CHAT, "a") == []
+    monkeypatch.setattr(chat_module, "FILES_LIMIT", 0.0)
+    assert await room.chats[CHAT].files("a") == []
 
 
 async def test_the_token_is_in_no_frame_log_or_message_f7(room: Room, caplog: pytest.LogCaptureFixture) -> None:
@@ -205,9 +204,9 @@ async def test_the_token_is_in_no_frame_log_or_message_f7(room: Room, caplog: py
     stream.say(1, "Hello")
     await until(lambda: room.render.session)
     room.daemon.routes["POST /session/s/model"] = 500, {"error": f"bad {TOKEN}"}
-    room.chats.options.switch(CHAT, "model", "x")
+    room.chats.tell(CHAT, lambda own: own.switch("model", "x"))
     await until(lambda: room.editor.mentioned)
-    page = await room.chats.locality(CHAT)
+    page = await room.chats[CHAT].locality()
     everything = [page, repr(room.editor), repr(room.chats.settings), repr(vars(room.chats[CHAT]))]
     assert TOKEN not in "".join(everything)
     await room.chats.stop(hand_over=False)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest.mock import AsyncMock
 
 import psutil
@@ -17,6 +17,7 @@ import pytest
 
 from companion.agents import AgentCommand
 from companion.backends.acp.files import Files
+from companion.changes.rounds import Rounds
 from companion.chats.history import RewindTarget
 from companion.chats.prompt import Draft
 from companion.conversation.conversation import UNTOLD
@@ -80,9 +81,9 @@ async def test_a_mention_is_completed_from_the_folder_and_sent_as_a_file(room: R
     (project / "src").mkdir()
     (project / "src" / "App [1].py").write_text("x = 1\n")
     (project / ".env").write_text("KEY=1\n")
-    assert await room.chats.files(CHAT, "app") == ["src/App [1].py"]
-    assert await room.chats.files(CHAT, "s/[1") == ["src/App [1].py"]
-    assert ".env" not in await room.chats.files(CHAT, "")
+    assert await room.chats[CHAT].files("app") == ["src/App [1].py"]
+    assert await room.chats[CHAT].files("s/[1") == ["src/App [1].py"]
+    assert ".env" not in await room.chats[CHAT].files("")
     room.say("Look at @src/App\\ [1].py now")
     await room.shows("You said: Look at  now")
 
@@ -118,7 +119,7 @@ async def test_edits_are_kept_if_the_question_is_answered_in_the_chat(room: Room
     diff = await room.diff()
     diff.text = "mine\n"
     await until(lambda: room.render.asks)
-    room.chats.vote(CHAT, room.render.asks[0].permission.id, "yes")
+    room.chats.tell(CHAT, lambda own: own.approvals.give(room.render.asks[0].permission.id, "yes"))
     await room.shows("Done.")
     assert path.read_text() == "two\n"
     await until(lambda: room.editor.kept)
@@ -144,7 +145,7 @@ def session_prompt(params):
         message = await room.state("lost")
         assert message == "Scripted Agent has ended unexpectedly: Error: broken. Reconnect to start it again."
         assert "You said: before" in room.text
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         await room.state("live")
         await room.shows("as before")
         room.say("after")
@@ -163,7 +164,7 @@ def session_prompt(params):
             room.say(words)
         await until(lambda: len(room.render.status.queue) == 2)
         assert room.render.unsent == ()
-        room.chats.cancel(CHAT)
+        room.chats.tell(CHAT, lambda own: own.cancel())
         await room.state("lost")
         await until(lambda: len(room.editor.returned) == 2)
         why = "Scripted Agent has ended before it began this."
@@ -238,7 +239,7 @@ def session_set_config_option(params):
 """
     async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
         await until(lambda: room.render.status.options)
-        room.chats.options.set(CHAT, "fast", True)
+        room.chats.tell(CHAT, lambda own: own.set_option("fast", True))
         await until(lambda: room.render.status.options[0].value is True)
 
 
@@ -267,11 +268,11 @@ async def test_what_the_person_has_chosen_is_set_again_after_a_reconnect(project
         await until(lambda: room.render.status.options)
         room.say("x")
         await room.shows("Done.")
-        room.chats.options.set(CHAT, "fast", True)
-        room.chats.options.switch(CHAT, "mode", "plan")
+        room.chats.tell(CHAT, lambda own: own.set_option("fast", True))
+        room.chats.tell(CHAT, lambda own: own.switch("mode", "plan"))
         await until(lambda: room.render.status.mode == "plan" and room.render.status.options[0].value is True)
         pid = room.agent_pid
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         connection = room.chats[CHAT].connection
         await until(lambda: connection.has_client and room.agent_pid != pid)
         await until(lambda: room.render.status.mode == "plan" and room.render.status.options[0].value is True)
@@ -285,10 +286,10 @@ async def test_what_can_not_be_set_again_is_said(project: Path, tmp_path: Path) 
         await until(lambda: room.render.status.options)
         room.say("x")
         await room.shows("Done.")
-        room.chats.options.switch(CHAT, "mode", "plan")
+        room.chats.tell(CHAT, lambda own: own.switch("mode", "plan"))
         await until(lambda: room.render.status.mode == "plan")
         marker.touch()
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         await room.shows("This could not be set as it was before: the mode.")
         assert room.render.status.mode == "auto"
 
@@ -311,21 +312,21 @@ def session_prompt(params):
         assert "Sleep" in room.text[running.start :].partition("\n")[0]
         # It must not be hidden while the details are folded.
         assert not any(fold.start <= running.start <= fold.end for fold in room.render.folds)
-        room.chats.tasks.stop_terminals(CHAT, running.terminals)
+        room.chats.tell(CHAT, lambda own: own.tasks.stop_terminals(running.terminals))
         await room.shows("It has ended.")
         await until(lambda: not room.render.running)
-        room.chats.tasks.stop_terminals(CHAT, ["terminal-1"])
+        room.chats.tell(CHAT, lambda own: own.tasks.stop_terminals(["terminal-1"]))
         await until(lambda: ("It has ended already.", 1) in room.editor.mentioned)
 
 
 async def test_what_an_agent_can_not_do_is_said(room: Room) -> None:
-    room.chats.options.switch(CHAT, "effort", "high")
+    room.chats.tell(CHAT, lambda own: own.switch("effort", "high"))
     await until(lambda: room.editor.mentioned)
     assert room.editor.mentioned == [("Scripted Agent can't switch how long the model thinks.", 1)]
-    assert "Scripted Agent" in await room.chats.locality(CHAT)
+    assert "Scripted Agent" in await room.chats[CHAT].locality()
     room.say("Hello")
     await room.shows("You said: Hello")
-    room.chats.history.continue_turn(CHAT)
+    room.chats.tell(CHAT, lambda own: own.history.continue_turn())
     await room.shows("You said: Continue")
 
 
@@ -348,7 +349,7 @@ async def test_another_command_in_the_settings_is_for_who_has_allowed_it(
         assert not room.command.endswith("other")
     assert room.editor.said == []
     count = len(room.editor.renders[1])
-    room.chats.reconnect(CHAT, other)
+    room.chats[CHAT].reconnect(other)
     states = lambda: [each.status.connection.state for each in room.editor.renders[1][count:]]  # noqa: E731
     await until(lambda: "connecting" in states() and states()[-1] == "live")
     assert room.command.endswith("other")
@@ -369,7 +370,7 @@ async def test_escape_just_as_a_turn_ends_refuses_nothing_of_the_next_one(
     monkeypatch.setattr(Files, "settle_all", settle_all)
     room.say("One")
     await asyncio.wait_for(ends.wait(), LIMIT)
-    room.chats.cancel(CHAT)
+    room.chats.tell(CHAT, lambda own: own.cancel())
     await room.shows("Cancelling…")
     goes_on.set()
     room.say(json.dumps([str(path), "one\n", "two\n"]))
@@ -457,12 +458,12 @@ async def written_turn(room: Room, written: Written) -> RewindTarget:
     """What a turn is gone back to by, in which files were written."""
     await room.state("live")
     chat = room.chats[CHAT]
-    room.chats.turns = written
     room.say("Hello")
     await room.shows("You said: Hello")
     await until(lambda: chat.status.running is None)
     written.began = [turn.key for turn in chat.turns]
-    [target] = await room.chats.history.targets(CHAT)
+    chat.place.turns = cast("Rounds", written)
+    [target] = await chat.history.targets()
     return target
 
 
@@ -470,7 +471,7 @@ async def test_the_files_go_back_also_where_the_agent_can_not(room: Room) -> Non
     written = Written()
     target = await written_turn(room, written)
     assert (target.text, target.files, target.rewinds) == ("Hello", ("/p/a.py",), False)
-    told, draft = await room.chats.history.rewind(CHAT, target, undo_files=True)
+    told, draft = await room.chats[CHAT].history.rewind(target, undo_files=True)
     assert told.startswith("Undone: /p/a.py. ")
     assert "still knows" in told
     assert told.endswith("b.py has your edits in the same lines.")
@@ -485,7 +486,7 @@ async def test_the_prompt_comes_back_where_the_files_do_not(room: Room, monkeypa
     restore = AsyncMock(side_effect=OSError("nothing was written: the question was closed without an answer"))
     monkeypatch.setattr(written, "restore_turn", restore)
     target = await written_turn(room, written)
-    told, draft = await room.chats.history.rewind(CHAT, target, undo_files=True)
+    told, draft = await room.chats[CHAT].history.rewind(target, undo_files=True)
     assert told.endswith(" Nothing was written: the question was closed without an answer.")
     assert draft.text == "Hello"
 
@@ -506,7 +507,7 @@ async def test_what_was_said_stays_if_the_agent_resumes_without_telling_it(proje
         room.say("Hello")
         await room.shows("You said: Hello")
         before = room.agent_pid
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         await until(lambda: room.render.status.commands)
         await room.state("live")
         assert room.agent_pid != before

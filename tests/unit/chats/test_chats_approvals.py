@@ -168,7 +168,7 @@ async def test_what_is_answered_elsewhere_closes_the_diff_and_is_told(
 async def test_what_is_answered_in_the_chat_closes_the_diff_without_a_word(room: Room, project: Path) -> None:
     ask(room.stream, 1, (str(project / "a.py"), "", "new\n"))
     await room.diff()
-    room.chats.vote(CHAT, "r", "always")
+    room.chats.tell(CHAT, lambda own: own.approvals.give("r", "always"))
     await room.asked("POST /session/s/permission/r")
     resolve(room.stream, 2, "always", "c")
     await until(lambda: not room.editor.open_diffs)
@@ -180,10 +180,10 @@ async def test_an_answer_that_is_given_twice_is_not_taken_for_another_clients(ro
     """As with a double click, before the agent tells that it has the first one."""
     ask(room.stream, 1)
     await until(lambda: room.render.status.permissions)
-    room.chats.vote(CHAT, "r", "once")
+    room.chats.tell(CHAT, lambda own: own.approvals.give("r", "once"))
     await room.asked("POST /session/s/permission/r")
     room.daemon.routes["POST /session/s/permission/r"] = 404, {"error": "late", "requestId": "r"}
-    room.chats.vote(CHAT, "r", "once")
+    room.chats.tell(CHAT, lambda own: own.approvals.give("r", "once"))
     await until(lambda: room.editor.mentioned)
     resolve(room.stream, 2, "once", "c")
     await until(lambda: not room.render.status.permissions)
@@ -324,7 +324,7 @@ async def test_who_wants_diffs_after_all_gets_that_of_what_waits(room: Room, pro
     room.configure()
     await asyncio.sleep(0.1)
     assert await room.diff() == [diff]
-    room.chats.vote(CHAT, "r", "once")
+    room.chats.tell(CHAT, lambda own: own.approvals.give("r", "once"))
     await room.asked("POST /session/s/permission/r")
 
 

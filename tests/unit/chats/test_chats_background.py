@@ -93,7 +93,7 @@ async def test_a_daemon_without_tasks_is_not_asked_for_them(project: Path) -> No
     async with attached(project, "session_list") as room:
         room.stream.send("turn_complete", 1, "p", stopReason="end_turn")
         with pytest.raises(ChatError, match="This Qwen Code can't list what runs in the background"):
-            await room.chats.tasks.all(CHAT)
+            await room.chats[CHAT].tasks.all()
         assert room.daemon.asked(TASKS) == []
 
 
@@ -111,7 +111,7 @@ async def test_what_runs_comes_first_then_the_latest_with_the_sub_agents_of_befo
     tasks = [shell(), shell(2, "failed"), agent(label="newer than the other list")]
     agents = [agent(), agent(id="old", startTime=9000)]
     async with attached(project, "session_tasks", "session_agents", tasks=tasks, agents=agents) as room:
-        assert [task.id for task in await room.chats.tasks.all(CHAT)] == ["bg1", "old", "a1", "bg2"]
+        assert [task.id for task in await room.chats[CHAT].tasks.all()] == ["bg1", "old", "a1", "bg2"]
 
 
 @pytest.mark.parametrize(("cancelled", "words"), [(True, "make is stopped."), (False, "make has ended already.")])
@@ -126,8 +126,8 @@ async def test_a_task_is_stopped(project: Path, cancelled: bool, words: str) -> 
         project, tasks=lambda _: (200, {"tasks": [shell(status="cancelled" if stopped else "running")]})
     ) as room:
         room.daemon.routes["POST /session/s/tasks/bg1/cancel"] = cancel
-        [task] = await room.chats.tasks.all(CHAT)
-        assert await room.chats.tasks.stop(CHAT, task) == words
+        [task] = await room.chats[CHAT].tasks.all()
+        assert await room.chats[CHAT].tasks.stop(task) == words
         assert stopped == [{"kind": "shell"}]
         await until(lambda: [task.status for task in room.render.status.tasks] == ["cancelled"])
 
@@ -139,7 +139,7 @@ async def test_the_page_of_a_command_has_the_end_of_its_output(project: Path, tm
     output = tmp_path / "output"
     output.write_bytes(b"early\n" * 20_000 + b"\x1b[31mlate\x1b[0m \xff\n")
     async with attached(project, tasks=[shell(outputFile=str(output))]) as room:
-        text, is_running = await room.chats.tasks.page(CHAT, "bg1")
+        text, is_running = await room.chats[CHAT].tasks.page("bg1")
         assert is_running
         assert text.startswith("# make\n\n- Command: make all\n- State: running, ")
         assert "\n## Output\n\nearly\n" in text
@@ -158,7 +158,7 @@ async def test_the_page_of_a_sub_agent_has_what_it_said_and_called(project: Path
         encoding="utf-8",
     )
     async with attached(project, tasks=[agent("failed", error="no\nmore", outputFile=str(output))]) as room:
-        text, is_running = await room.chats.tasks.page(CHAT, "a1")
+        text, is_running = await room.chats[CHAT].tasks.page("a1")
         assert not is_running
         assert "- Sub-agent: Look around\n- State: failed, 3 s\n- Tokens: 15\n- Error: no more\n" in text
         assert text.endswith("## Output\n\nI look.\nCarefully.\n→ grep_search\n")
@@ -171,14 +171,14 @@ async def test_the_page_of_a_sub_agent_has_what_it_said_and_called(project: Path
 async def test_an_output_that_is_not_there_is_said(project: Path, tmp_path: Path, name: str, words: str) -> None:
     (tmp_path / "empty").touch()
     async with attached(project, tasks=[shell(outputFile=str(tmp_path / name))]) as room:
-        assert words in (await room.chats.tasks.page(CHAT, "bg1"))[0]
+        assert words in (await room.chats[CHAT].tasks.page("bg1"))[0]
 
 
 async def test_the_output_of_a_task_elsewhere_is_not_looked_for_here(project: Path, tmp_path: Path) -> None:
     output = tmp_path / "output"
     output.write_text("of another computer", encoding="utf-8")
     async with attached(project, is_here=False, tasks=[shell(outputFile=str(output))]) as room:
-        text, _ = await room.chats.tasks.page(CHAT, "bg1")
+        text, _ = await room.chats[CHAT].tasks.page("bg1")
         assert f"- Output: in {output}, on the machine of the daemon" in text
         assert "of another computer" not in text
 
@@ -186,7 +186,7 @@ async def test_the_output_of_a_task_elsewhere_is_not_looked_for_here(project: Pa
 async def test_a_task_that_is_gone_is_said(project: Path) -> None:
     async with attached(project, tasks=[]) as room:
         with pytest.raises(ChatError, match="doesn't know this task any more"):
-            await room.chats.tasks.page(CHAT, "bg1")
+            await room.chats[CHAT].tasks.page("bg1")
 
 
 def test_a_task_that_runs_has_been_running_until_now():

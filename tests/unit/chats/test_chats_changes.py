@@ -21,7 +21,7 @@ LINES = "".join(f"{number}\n" for number in range(1, 31))
 
 
 def diff(old: str, new: str) -> str:
-    [turn] = _changes([asked("a", 1, wrote("/p/sub/a.py", old, new))], (), "/p")
+    [turn] = _changes([asked("a", 1, wrote("/p/sub/a.py", old, new))], (), "/p", {})
     return turn.files[0].diff
 
 
@@ -38,7 +38,7 @@ def test_the_files_of_each_turn_are_listed_the_latest_turn_first():
         asked("b", 2),
         asked("c", 3, wrote("/p/a.py", "1\n2\n", "1\n"), wrote("/elsewhere/b.py", "x\n", "y\n")),
     ]
-    found = _changes(turns, (), "/p")
+    found = _changes(turns, (), "/p", {})
     assert [(turn.turn, turn.text, turn.inserted, turn.deleted) for turn in found] == [
         ("c", "Do c", 1, 2),
         ("a", "Do a", 2, 0),
@@ -50,7 +50,7 @@ def test_the_files_of_each_turn_are_listed_the_latest_turn_first():
 
 
 def test_a_turn_without_a_prompt_has_changes_too():
-    assert _changes([Turn("start", "done", (wrote("/p/a", "", "1"),))], (), "/p")[0].text == ""
+    assert _changes([Turn("start", "done", (wrote("/p/a", "", "1"),))], (), "/p", {})[0].text == ""
 
 
 def test_a_diff_has_the_changes_with_three_lines_around_them():
@@ -91,7 +91,7 @@ def test_git_applies_every_diff(tmp_path_factory: pytest.TempPathFactory, old: s
 async def test_the_changes_of_a_conversation_are_told_with_how_many_files_the_last_turn_changed(project: Path) -> None:
     async with live(project, "session_rewind", routes={POINTS: (200, {"snapshots": [point(0, files=3)]})}) as room:
         with pytest.raises(ChatError, match="No turn has changed a file"):
-            await room.chats.changes.by_turn(CHAT)
+            await room.chats[CHAT].changes.by_turn()
         content = {"type": "text", "text": "Write"}
         room.stream.send("session_update", 1, "p", update={"sessionUpdate": "user_message_chunk", "content": content})
         write(room.stream, 2, "/p/a", "", "1\n")
@@ -101,6 +101,6 @@ async def test_the_changes_of_a_conversation_are_told_with_how_many_files_the_la
         assert room.render.status.changed == 0
         room.stream.send("turn_complete", 5, "p", stopReason="end_turn")
         await until(lambda: room.render.status.changed == 1)
-        [turn] = await room.chats.changes.by_turn(CHAT)
+        [turn] = await room.chats[CHAT].changes.by_turn()
         assert [(file.path, file.inserted) for file in turn.files] == [("/p/a", 1)]
         assert turn.is_untold  # the daemon has counted three files

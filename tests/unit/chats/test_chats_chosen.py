@@ -59,9 +59,9 @@ def room(project: Path, tmp_path: Path) -> AbstractAsyncContextManager[Room]:
 
 async def choose(room: Room) -> None:
     await until(lambda: room.render.status.modes)
-    room.chats.options.switch(CHAT, "mode", "plan")
-    room.chats.options.set(CHAT, "fast", True)
-    await until(lambda: room.render.chosen.get("mode") == "plan" and room.render.chosen.get("options"))
+    room.chats.tell(CHAT, lambda own: own.switch("mode", "plan"))
+    room.chats.tell(CHAT, lambda own: own.set_option("fast", True))
+    await until(lambda: room.render.chosen.get("mode") == "plan" and "option fast" in room.render.chosen)
 
 
 async def reopen(room: Room, project: Path) -> None:
@@ -75,7 +75,7 @@ async def reopen(room: Room, project: Path) -> None:
 
 async def reconnect(room: Room) -> None:
     pid = room.agent_pid
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     connection = room.chats[CHAT].connection
     await until(lambda: connection.has_client and room.agent_pid != pid)
     await room.state("live")
@@ -106,7 +106,7 @@ async def test_a_new_conversation_has_none_of_the_choices_of_the_last_one(room: 
     await choose(room)
     room.say("one")
     await room.shows("one in plan")
-    room.chats[CHAT].begin()
+    room.chats.show(CHAT)
     await until(lambda: not room.render.chosen and room.render.status.connection.state == "live")
     room.say("two")
     await room.shows("two in auto")
@@ -131,7 +131,7 @@ async def test_a_prompt_waits_for_the_person_if_their_mode_is_gone(room: Room, t
     )
     assert "two in" not in room.text
     if decides == "chooses":
-        room.chats.options.switch(CHAT, "mode", "auto")
+        room.chats.tell(CHAT, lambda own: own.switch("mode", "auto"))
         await until(lambda: room.render.chosen["mode"] == "auto")
     room.say("four")
     await room.shows("four in auto")
@@ -177,7 +177,7 @@ async def test_who_was_told_goes_on_only_in_the_session_of_which_they_were_told(
         psutil.Process(room.agent_pid).kill()
         await room.state("lost")
     else:
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
     room.say("two")
     if refuses_still:
         await until(lambda: len(room.editor.returned) == 2)
@@ -194,7 +194,7 @@ async def test_a_mode_that_the_session_has_left_is_not_set_again(room: Room, pro
     room.say("leave")
     await room.shows("leave in auto")
     await until(lambda: room.render.chosen.get("mode") == "auto")
-    assert room.render.chosen["options"] == {"fast": False}
+    assert room.render.chosen["option fast"] is False
     if way == "after a reconnect":
         await reconnect(room)
     else:
@@ -206,37 +206,34 @@ async def test_a_mode_that_the_session_has_left_is_not_set_again(room: Room, pro
 def test_a_choice_decides_nothing_but_what_it_is_about():
     chosen = Chosen(before=Status(mode="plan", model="m", options=(SessionOption("mode", "Mode", "x"),)))
     chosen.fail({"mode": "the mode", "model": "the model", option_kind("mode"): "“Mode”"})
-    chosen.take(effort="high")
+    chosen.take("effort", "high")
     with pytest.raises(UndecidedError, match="because the mode, the model, “Mode” could not be set as before"):
         chosen.check()
-    chosen.take(mode="auto")
+    chosen.take("mode", "auto")
     chosen.sends()
     with pytest.raises(UndecidedError, match="because the model, “Mode” could not"):
         chosen.check()
-    chosen.take(options={"mode": "y"})
-    assert chosen.before
-    assert (chosen.before.mode, chosen.before.model, chosen.before.options[0].value) == ("auto", "m", "y")
+    chosen.take(option_kind("mode"), "y")
     chosen.follow(Status(mode="plan"))
-    assert chosen.mode == "auto"
-    chosen.take(model="n")
+    assert chosen.values == {"effort": "high", "mode": "auto", option_kind("mode"): "y"}
+    chosen.take("model", "n")
     chosen.check()
     assert chosen.before is None
 
 
 def test_only_what_was_chosen_follows_the_session():
-    chosen = Chosen(mode="plan", options={"fast": True, "gone": "a"})
+    chosen = Chosen({"mode": "plan", option_kind("fast"): True, option_kind("gone"): "a"})
     options = (SessionOption("fast", "Fast", False), SessionOption("other", "Other", True))
     chosen.follow(Status(mode="auto", model="m", effort="high", options=options))
-    assert chosen == Chosen(mode="auto", options={"fast": False, "gone": "a"})
+    assert chosen == Chosen({"mode": "auto", option_kind("fast"): False, option_kind("gone"): "a"})
 
 
 def test_odd_choices_are_none():
-    assert Chosen.from_plain({"session": "s", "mode": 3, "model": "m", "options": {"a": [], "b": "c"}}, "s") == Chosen(
-        model="m", options={"b": "c"}
-    )
-    for odd in (None, [], "plan", {}, {"session": "other", "mode": "plan"}, {"session": "s", "options": 3}):
+    kept = {"session": "s", "mode": 3, "model": "m", option_kind("a"): [], option_kind("b"): "c"}
+    assert Chosen.from_plain(kept, "s") == Chosen({"model": "m", option_kind("b"): "c"})
+    for odd in (None, [], "plan", {}, {"session": "other", "mode": "plan"}, {"session": "s", "mode": 3}):
         assert Chosen.from_plain(odd, "s").as_plain("s") == {}
-    chosen = Chosen(mode="plan", options={"fast": True})
+    chosen = Chosen({"mode": "plan", option_kind("fast"): True})
     assert Chosen.from_plain(chosen.as_plain("s"), "s") == chosen
     chosen.fail({"mode": "the mode"})
     chosen.sends()

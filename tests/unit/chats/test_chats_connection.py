@@ -25,7 +25,7 @@ async def test_an_agent_that_has_died_is_told_and_waits_for_the_person(room: Roo
     assert (await room.state("ended")).message.startswith("The agent's process has ended.")
     assert room.render.status.last == "interrupted"
     assert not room.daemon.asked("POST /session/s/load")
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     await room.asked("POST /session/s/load")
     await room.live()
 
@@ -35,7 +35,7 @@ async def test_a_daemon_that_asks_to_wait_is_left_alone_for_as_long(room: Room) 
         busy = 503, {"error": "booting"}, {"Retry-After": asked}
         room.daemon.routes["GET /capabilities"] = busy
         room.chats.open(CHAT, WINDOW, room.folder)
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         await room.state("connecting")
         assert (await room.state("waiting")).retry_in == waits
 
@@ -79,7 +79,7 @@ async def test_a_daemon_that_may_be_another_one_is_looked_at_anew(
 
 async def test_a_session_in_which_nothing_was_said_is_left_and_one_with_a_prompt_is_not(room: Room) -> None:
     await room.opened()
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     await room.asked("POST /session/s/detach")
     stream = await room.live()
     room.chats.send(CHAT, Draft("Hello"))
@@ -87,7 +87,7 @@ async def test_a_session_in_which_nothing_was_said_is_left_and_one_with_a_prompt
     await room.state("live")
     await until(lambda: room.render.session)
     left = len(room.daemon.asked("POST /session/s/detach"))
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     await room.live()
     assert len(room.daemon.asked("POST /session/s/detach")) == left
 
@@ -203,5 +203,5 @@ async def test_a_chat_that_was_closed_while_its_session_is_put_away_begins_nothi
         room.chats.close(CHAT)
 
     with patch.object(DaemonAgent, put_away, closes):
-        await getattr(room.chats.sessions, how)(CHAT, "s", **({"is_archived": True} if how == "archive" else {}))
-    assert not chat._is_open
+        await getattr(chat.sessions, how)("s", **({"is_archived": True} if how == "archive" else {}))
+    assert not chat.is_open

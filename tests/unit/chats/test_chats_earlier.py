@@ -84,7 +84,7 @@ async def test_a_long_history_shows_its_end_and_then_pages_of_what_came_earlier(
     assert numbers(room.editor.chat_texts[1]) == list(range(100 - earlier.MOST_TURNS, 100))
     for count in range(2, 6):
         assert room.render.status.has_earlier
-        room.chats.history.show_earlier(CHAT)
+        room.chats[CHAT].renderer.show_earlier()
         first = 100 - count * earlier.MOST_TURNS
         await until(lambda first=first: f"Question {first}." in room.editor.chat_texts[1])
         assert numbers(room.editor.chat_texts[1]) == list(range(first, 100))
@@ -105,8 +105,8 @@ async def test_what_the_daemon_has_left_out_comes_by_its_pages(room: Room) -> No
     assert (await room.asked("POST /session/s/load")).body["historyPageSize"] == routes.HISTORY_PAGE
     for first in (5, 0):
         await until(lambda: room.render.status.has_earlier)
-        room.chats.history.show_earlier(CHAT)
-        room.chats.history.show_earlier(CHAT)  # as a person does who is impatient
+        room.chats[CHAT].renderer.show_earlier()
+        room.chats[CHAT].renderer.show_earlier()  # as a person does who is impatient
         await until(lambda first=first: f"Question {first}." in room.editor.chat_texts[1])
         assert numbers(room.editor.chat_texts[1]) == list(range(first, 30))
     await until(lambda: not room.render.status.has_earlier)
@@ -133,7 +133,7 @@ async def test_a_turn_without_a_record_is_found_in_the_daemons_index(
     truncated = {"type": "history_truncated", "data": {}}
     await resumed(room, [truncated, *live])
     assert "left out" not in room.editor.chat_texts[1]
-    room.chats.history.show_earlier(CHAT)
+    room.chats[CHAT].renderer.show_earlier()
     request = await room.asked("GET /session/s/transcript")
     assert request.route.endswith("beforeRecordId=record1")
     await until(lambda: "Question 0." in room.editor.chat_texts[1])
@@ -143,11 +143,11 @@ async def test_a_page_that_the_daemon_does_not_give_is_mentioned_and_can_be_aske
     room.daemon.capabilities(real(room.folder), features=PAGES)
     room.daemon.routes["GET /session/s/transcript"] = 400, {"error": "no such record"}
     await resumed(room, turns(20, 30), historyHasMore=True)
-    room.chats.history.show_earlier(CHAT)
+    room.chats[CHAT].renderer.show_earlier()
     await until(lambda: room.editor.mentioned)
     assert room.render.status.has_earlier
     room.daemon.routes["GET /session/s/transcript"] = 200, {"events": turns(0, 20), "hasMore": False}
-    room.chats.history.show_earlier(CHAT)
+    room.chats[CHAT].renderer.show_earlier()
     await until(lambda: "Question 0." in room.editor.chat_texts[1])
 
 

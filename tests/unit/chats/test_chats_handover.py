@@ -189,7 +189,7 @@ async def test_a_question_is_asked_again_and_its_answer_reaches_the_agent(there:
     await until(lambda: there.room.editor.renders.get(1) and there.room.render.asks)
     [ask] = there.room.render.asks
     assert ask.permission.id != before
-    there.room.chats.vote(CHAT, ask.permission.id, "yes")
+    there.room.chats.tell(CHAT, lambda own: own.approvals.give(ask.permission.id, "yes"))
     await there.room.shows('"optionId": "yes"')
     await there.room.shows("End.")
     assert there.room.text.count("Do it") == 1
@@ -278,7 +278,7 @@ async def test_what_waits_for_its_turn_since_before_a_reload_is_taken_back_whole
     await until(lambda: there.room.render.status.queue and not there.room.render.unsent)
     await there.reload()
     [queued] = there.room.render.status.queue
-    there.room.chats.dequeue(CHAT, queued.id)
+    there.room.chats.tell(CHAT, lambda own: own.dequeue(queued.id))
     await until(lambda: there.room.editor.returned)
     assert there.room.editor.returned == [(CHAT, draft, "It was removed from the queue.")]
 
@@ -287,7 +287,7 @@ async def test_a_turn_is_cancelled_after_a_reload(there: Reloads) -> None:
     there.room.say("cancel")
     await there.room.shows("Begin cancel.")
     await there.reload()
-    there.room.chats.cancel(CHAT)
+    there.room.chats.tell(CHAT, lambda own: own.cancel())
     await until(lambda: there.room.render.status.last == "cancelled")
 
 
@@ -296,7 +296,7 @@ async def test_a_cancel_that_the_agent_does_not_heed_is_not_forgotten(
 ) -> None:
     there.room.say("slow")
     await there.room.shows("Begin slow.")
-    there.room.chats.cancel(CHAT)
+    there.room.chats.tell(CHAT, lambda own: own.cancel())
     await there.room.shows("Cancelling…")
     await there.unload()
     monkeypatch.setattr("companion.backends.acp.prompts.CANCEL_LIMIT", 0.1)

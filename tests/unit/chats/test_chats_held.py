@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
-from companion.chats import connection
+from companion.chats.connection import ChatConnection
 from tests.agent_talk import until
 
 from . import test_chats_handover as handover
@@ -96,8 +96,8 @@ async def test_a_prompt_that_waits_for_a_sign_in_is_sent_once_though_one_reconne
     async with handover.reloads(project, tmp_path, SCRIPT) as there:
         there.room.say("first")
         await until(lambda: there.room.render.status.connection.wants_sign_in)
-        there.room.chats.reconnect(CHAT)
-        there.room.chats.reconnect(CHAT)
+        there.room.chats[CHAT].reconnect()
+        there.room.chats[CHAT].reconnect()
         assert [each.text for each in there.room.chats[CHAT].outbox.unsent] == ["first"]
         there.room.chats.close(CHAT)
         assert [draft.text for _, draft, _ in there.room.editor.returned] == ["first"]
@@ -156,7 +156,7 @@ async def test_it_comes_back_too_before_the_chat_has_read_anything_of_its_agent(
     async with handover.reloads(project, tmp_path, SCRIPT) as there:
         await two_wait(there)
         await there.unload()
-        with patch.object(connection, "_follow", nothing_comes):
+        with patch.object(ChatConnection, "_follow", nothing_comes):
             there.load()
             await there.room.state("live")
             assert there.room.render.status.connection.wants_sign_in

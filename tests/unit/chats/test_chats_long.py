@@ -61,7 +61,7 @@ async def test_who_sends_a_prompt_in_a_long_chat_sees_its_last_turns_and_can_scr
     for number, each in enumerate(turns(40, 41), 91):
         stream.send(each["type"], number, each["promptId"], **each["data"])
     await shows(room, 15, 41)
-    room.chats.history.show_earlier(CHAT)
+    room.chats[CHAT].renderer.show_earlier()
     await shows(room, 0, 41)
     assert not room.render.status.has_earlier
 

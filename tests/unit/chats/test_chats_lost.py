@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import cast
 from unittest.mock import patch
 
 import psutil
@@ -56,7 +57,7 @@ async def test_a_prompt_whose_files_are_looked_up_is_not_lost_with_its_agent(roo
         else:
             connection = room.chats[CHAT].connection
             before, _ = connection.connected
-            room.chats.reconnect(CHAT)
+            room.chats[CHAT].reconnect()
             await until(lambda: connection.has_client and connection.connected[0] is not before)
         found.set()
         if how == "dies":
@@ -153,8 +154,7 @@ def session_prompt(params):
 """
     async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
         chat = room.chats[CHAT]
-        reasons = chat.place.reasons
-        assert isinstance(reasons, KeptTurns)
+        reasons = cast("KeptTurns", chat.place.reasons)
         with (
             patch.object(chat.place.turns, "turn_began") as began,
             patch.object(chat.place.turns, "turn_ended") as ended,
@@ -196,9 +196,9 @@ def session_prompt(params):
         room.say("first")
         await room.shows("working")
         if how == "does not end its turn":
-            room.chats.cancel(CHAT)
+            room.chats.tell(CHAT, lambda own: own.cancel())
         else:
-            room.chats.reconnect(CHAT)
+            room.chats[CHAT].reconnect()
         await room.state("lost")
         assert (room.render.status.running, room.render.status.last) == (None, "interrupted")
 
@@ -212,6 +212,6 @@ async def test_a_prompt_that_an_agent_has_lost_by_a_reconnect_comes_back_in_its_
         await until(lambda: room.render.status.running)
         room.say("queued")
         await until(lambda: room.render.status.queue)
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         await until(lambda: room.editor.returned)
         assert [why for _, _, why in room.editor.returned] == ["scripted has ended before it began this."]

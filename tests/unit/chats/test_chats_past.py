@@ -150,11 +150,11 @@ async def test_a_rewind_undoes_files_or_leaves_them_and_gives_the_prompt_back(pr
         room.stream.send("turn_complete", 2, "p", stopReason="end_turn")
         await until(lambda: room.render.status.last == "done")
         room.daemon.routes[POINTS] = 200, {"snapshots": [point(0, files=1, inserted=2)]}
-        [to] = await room.chats.history.targets(CHAT)
+        [to] = await room.chats[CHAT].history.targets()
         assert (to.turn, to.text, to.count, to.inserted) == ("p", "Look", 1, 2)
         done = {"rewound": True, "filesChanged": [f"{real(room.folder)}/a.py"], "filesFailed": []}
         room.daemon.routes["POST /session/s/rewind"] = 200, done
-        assert await room.chats.history.rewind(CHAT, to, undo_files=True) == (
+        assert await room.chats[CHAT].history.rewind(to, undo_files=True) == (
             "The conversation was rewound. Undone: a.py.",
             draft,
         )
@@ -162,11 +162,11 @@ async def test_a_rewind_undoes_files_or_leaves_them_and_gives_the_prompt_back(pr
         room.stream.send("session_rewound", 3, promptId=to.point, targetTurnIndex=0, filesChanged=[], filesFailed=[])
         await until(lambda: "Look" not in room.editor.chat_texts[1])
         room.daemon.routes["POST /session/s/rewind"] = 200, {"rewound": False, "filesFailed": ["/elsewhere/b.py"]}
-        told, _ = await room.chats.history.rewind(CHAT, to, undo_files=False)
+        told, _ = await room.chats[CHAT].history.rewind(to, undo_files=False)
         assert told == "The conversation was rewound, but these files could not be undone: /elsewhere/b.py."
         assert room.daemon.asked("POST /session/s/rewind")[-1].body["rewindFiles"] is False
         room.daemon.routes["POST /session/s/rewind"] = 200, {"rewound": True}
-        assert (await room.chats.history.rewind(CHAT, to, undo_files=False))[0] == "The conversation was rewound."
+        assert (await room.chats[CHAT].history.rewind(to, undo_files=False))[0] == "The conversation was rewound."
 
 
 async def test_the_prompt_comes_back_though_a_turn_has_begun_during_the_rewind(project: Path) -> None:
@@ -179,7 +179,7 @@ async def test_the_prompt_comes_back_though_a_turn_has_begun_during_the_rewind(p
 
         to = RewindTarget("x", "gone", "Look", paths=(f"{room.folder}/a.py",))
         with patch.object(DaemonAgent, "rewind", rewinds):
-            told, draft = await room.chats.history.rewind(CHAT, to, undo_files=True)
+            told, draft = await room.chats[CHAT].history.rewind(to, undo_files=True)
         assert draft.text == "Look"
         assert told == "The conversation was rewound. A turn runs: wait until it ends, or cancel it first."
 
@@ -188,11 +188,11 @@ async def test_there_is_no_rewind_while_a_turn_runs_before_any_prompt_or_without
     async with live(project, "session_rewind") as room:
         room.daemon.routes[POINTS] = 200, {"snapshots": []}
         with pytest.raises(ChatError, match="There is no prompt yet to go back to"):
-            await room.chats.history.targets(CHAT)
+            await room.chats[CHAT].history.targets()
         say(room.stream, 1, "Look")
         await until(lambda: room.render.status.running)
         with pytest.raises(ChatError, match="A turn runs: wait until it ends"):
-            await room.chats.history.targets(CHAT)
+            await room.chats[CHAT].history.targets()
 
 
 async def test_the_daemon_gets_a_moment_to_end_a_turn_but_no_more(
@@ -203,21 +203,21 @@ async def test_the_daemon_gets_a_moment_to_end_a_turn_but_no_more(
     answers = [busy, busy, (200, {"rewound": True})]
     async with live(project, "session_rewind") as room:
         room.daemon.routes["POST /session/s/rewind"] = lambda _: answers.pop(0) if len(answers) > 1 else answers[0]
-        assert (await room.chats.history.rewind(CHAT, RewindTarget("x", "p", "Look"), undo_files=True))[
+        assert (await room.chats[CHAT].history.rewind(RewindTarget("x", "p", "Look"), undo_files=True))[
             0
         ] == "The conversation was rewound."
         assert len(room.daemon.asked("POST /session/s/rewind")) == 3
         answers[:] = [busy]
         monkeypatch.setattr(history, "IDLE_LIMIT", 0.0)
         with pytest.raises(ChatError, match="Cannot rewind while a prompt is running"):
-            await room.chats.history.rewind(CHAT, RewindTarget("x", "p", "Look"), undo_files=True)
+            await room.chats[CHAT].history.rewind(RewindTarget("x", "p", "Look"), undo_files=True)
 
 
 async def test_an_older_daemon_says_that_it_can_not_rewind_nor_fork(project: Path) -> None:
     async with live(project) as room:
-        for ask in (room.chats.history.targets, room.chats.history.fork):
+        for ask in (room.chats[CHAT].history.targets, room.chats[CHAT].history.fork):
             with pytest.raises(ChatError, match="This Qwen Code can't do that: its daemon has no “session_"):
-                await ask(CHAT)
+                await ask()
 
 
 async def test_a_fork_is_shown_and_the_original_stays(project: Path) -> None:
@@ -232,7 +232,7 @@ async def test_a_fork_is_shown_and_the_original_stays(project: Path) -> None:
             "POST /session/copy/load": (200, loaded),
             "GET /session/copy/pending-prompts": (200, {}),
         }
-        await room.chats.history.fork(CHAT)
+        await room.chats[CHAT].history.fork()
         assert room.daemon.asked("POST /session/s/branch")[0].body == {"name": "Mine"}
         assert room.daemon.asked("POST /session/copy/detach")[0].headers["x-qwen-client-id"] == "c2"
         await until(lambda: room.daemon.asked("GET /session/copy/events"))
@@ -255,7 +255,7 @@ async def test_the_effort_is_shown_and_switched(project: Path) -> None:
     routes = {"GET /session/s/context": context, "POST /session/s/config-option": switched}
     async with live(project, "session_context", routes=routes) as room:
         assert [each.name for each in room.render.status.efforts] == ["Default", "High"]
-        room.chats.options.switch(CHAT, "effort", "high")
+        room.chats.tell(CHAT, lambda own: own.switch("effort", "high"))
         await until(lambda: room.render.status.effort == "high")
         [request] = room.daemon.asked("POST /session/s/config-option")
         assert request.body == {"configId": "reasoning_effort", "value": "high"}

@@ -130,7 +130,7 @@ async def test_one_that_was_killed_is_started_again_once_and_the_session_resumed
     assert managed.editor.said == [("`qwen serve` has ended unexpectedly. It is started again.", 1)]
     kill()
     assert "has ended unexpectedly. Reconnect" in (await managed.state("lost")).message
-    managed.chats.reconnect(CHAT)
+    managed.chats[CHAT].reconnect()
     await managed.live()
     assert len(managed.daemon.asked("GET /capabilities")) == 3
     assert len(managed.editor.said) == 1
@@ -156,7 +156,7 @@ async def test_another_command_replaces_the_private_daemon_at_a_reconnect(manage
     assert first
     command = [sys.executable, "-u", str(tmp_path / "fake_qwen.py")]
     managed.configure(url="", token="", command=tuple(command))
-    managed.chats.reconnect(CHAT)
+    managed.chats[CHAT].reconnect()
     await managed.live()
     assert managed.chats[CHAT].connector.private.daemon != first
     assert not private.is_running(first)

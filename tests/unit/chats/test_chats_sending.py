@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock, patch
@@ -128,7 +129,7 @@ async def test_a_daemon_that_is_perhaps_elsewhere_is_believed_to_be_here_once_th
         assert (where.is_local, where.is_known) == (False, False)
         assert f"at 127.0.0.1:{room.daemon.port}, perhaps elsewhere" in room.editor.chat_texts[1]
         assert not room.chats[CHAT].is_local
-        room.chats.confirm_here(CHAT)
+        room.chats[CHAT].connection.confirm_here()
         await until(lambda: room.render.locality.is_local)
         assert "on this computer" in room.editor.chat_texts[1]
         left = await room.chats.stop(hand_over=True)
@@ -215,7 +216,7 @@ async def test_a_prompt_is_on_the_screen_with_its_state_until_the_daemon_echoes_
     room.chats.send(CHAT, Draft("mine"))
     await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Waiting for the connection…" in room.editor.chat_texts[1])
     del room.daemon.routes["GET /events"]
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     stream = await room.live()
     await until(lambda: "❯\u00a0You\nmine\n◌\u00a0Sent. The agent has not begun…" in room.editor.chat_texts[1])
     echo(stream, 1, "mine")
@@ -259,7 +260,7 @@ async def test_a_prompt_that_a_daemon_took_and_lost_comes_back(room: Room) -> No
 async def test_an_interrupted_turn_is_continued_in_words_where_the_daemon_cannot(room: Room, answer: Any) -> None:
     room.daemon.routes["POST /session/s/continue"] = answer
     await room.opened()
-    room.chats.history.continue_turn(CHAT)
+    room.chats.tell(CHAT, lambda own: own.history.continue_turn())
     await room.asked("POST /session/s/continue")
     if answer[0] == 200 and answer[1]["accepted"]:
         await asyncio.sleep(0.05)
@@ -384,12 +385,12 @@ async def test_a_prompt_that_waits_can_be_taken_back_whole(room: Room, monkeypat
     await until(lambda: len(room.render.status.queue) == 2)
     for prompt in ("q", "other"):
         room.daemon.routes[f"DELETE /session/s/pending-prompts/{prompt}"] = 200, {"removed": True}
-        room.chats.dequeue(CHAT, prompt)
+        room.chats.tell(CHAT, partial(chat_module.Chat.dequeue, prompt=prompt))
     await until(lambda: len(room.editor.returned) == 2)
     why = "It was removed from the queue."
     assert room.editor.returned == [(1, draft, why), (1, Draft("another's"), why)]
     room.daemon.routes["DELETE /session/s/pending-prompts/q"] = 200, {"removed": False}
-    room.chats.dequeue(CHAT, "q")
+    room.chats.tell(CHAT, lambda own: own.dequeue("q"))
     await until(lambda: room.editor.mentioned)
     assert len(room.editor.returned) == 2
 
@@ -408,7 +409,7 @@ async def test_a_message_for_the_turn_that_runs_can_be_taken_back(room: Room, pr
     await room.asked("POST /session/s/mid-turn-message")
     stream.send("pending_prompt_added", 1, "m", promptId="m", text="take me back")
     await until(lambda: room.render.status.queue)
-    room.chats.dequeue(CHAT, "m")
+    room.chats.tell(CHAT, lambda own: own.dequeue("m"))
     await until(lambda: room.editor.returned)
     assert room.editor.returned == [(1, draft, "It was removed from the queue.")]
 
@@ -432,18 +433,18 @@ async def test_what_is_not_sent_yet_is_shown_and_can_be_taken_back(room: Room, m
         room.chats.send(CHAT, draft)
     await until(lambda: len(room.render.unsent) == 3)
     assert [unsent.text for unsent in room.render.unsent] == ["one", "one", "e:1-2, p.png"]
-    room.chats.unsend(CHAT, room.render.unsent[1].id)
-    room.chats.unsend(CHAT, room.render.unsent[1].id)
+    room.chats[CHAT].unsend(room.render.unsent[1].id)
+    room.chats[CHAT].unsend(room.render.unsent[1].id)
     assert room.editor.returned == [(1, drafts[1], "It was taken back before it was sent.")]
     assert room.editor.mentioned == [("It has been sent already.", 1)]
     await until(lambda: len(room.render.unsent) == 2)
     del room.daemon.routes["GET /events"]
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     await until(lambda: len(room.editor.returned) == 2)  # there is no such picture
     echo(await room.live(), 1, "one")
     await until(lambda: room.render.unsent == ())
     assert prompts(room) == [[{"type": "text", "text": "one"}]]
-    room.chats.unsend(ChatId(ViewId(2)), "1")
+    room.chats.tell(ChatId(ViewId(2)), lambda own: own.unsend("1"))
 
 
 async def test_what_goes_out_quickly_is_never_offered_for_removal(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:

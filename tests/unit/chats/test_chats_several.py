@@ -129,7 +129,7 @@ async def test_an_answer_goes_to_the_one_that_asks_even_where_their_questions_ha
     room.reviews.accept(dogs.review.number, dogs.text)
     request = await room.asked("POST /session/s2/permission/r")
     assert request.body["outcome"] == {"outcome": "selected", "optionId": "once"}
-    room.chats.vote(FIRST, "r", "no")
+    room.chats.tell(FIRST, lambda own: own.approvals.give("r", "no"))
     request = await room.asked("POST /session/s1/permission/r")
     assert request.body["outcome"] == {"outcome": "selected", "optionId": "no"}
     assert len(room.daemon.asked("POST /session/s2/permission/r")) == 1
@@ -161,7 +161,7 @@ async def test_an_answer_that_is_on_its_way_when_the_tab_closes_arrives(room: Pa
     first = await room.open(FIRST)
     ask(first, 1)
     await until(lambda: room.chats.questions(WINDOW) == 1)
-    room.chats.vote(FIRST, "r", "no")
+    room.chats.tell(FIRST, lambda own: own.approvals.give("r", "no"))
     room.chats.close(FIRST)
     await room.asked("POST /session/s1/permission/r")
 
@@ -228,7 +228,7 @@ async def test_a_daemon_that_is_killed_is_started_again_once_for_both_and_then_o
     kill()
     await until(lambda: managed.state_of(FIRST) == managed.state_of(SECOND) == "lost")
     assert starts(tmp_path) == 2
-    managed.chats.reconnect(SECOND)
+    managed.chats[SECOND].reconnect()
     await until(lambda: managed.state_of(SECOND) == "live")
     assert starts(tmp_path) == 3
 
@@ -243,7 +243,7 @@ async def test_a_daemon_that_one_of_them_has_replaced_is_followed_by_the_other(
     before = managed.chats[FIRST].connector.private.daemon
     command = (sys.executable, "-u", str(tmp_path / "fake_qwen.py"), str(tmp_path / "starts.txt"))
     managed.configure(url="", token="", command=command)
-    managed.chats.reconnect(FIRST)
+    managed.chats[FIRST].reconnect()
     await until(lambda: starts(tmp_path) == 2)
     loads = len(managed.daemon.asked("GET /capabilities"))
     streams[1].cut()

@@ -51,11 +51,11 @@ def opened(params):
         room.chats.open(CHAT, WINDOW, str(project), "s" if method == "session/load" else "", agent="Scripted")
         process = int(await until(lambda: (tmp_path / "log").exists() and (tmp_path / "log").read_text()))
         assert room.render.status.connection.can_be_cancelled
-        room.chats.cancel(CHAT)
+        room.chats.tell(CHAT, lambda own: own.cancel())
         assert await room.state("lost") == "The start of Scripted was cancelled. Reconnect to start it."
         assert not is_alive(process)
         (tmp_path / "go").touch()
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         await room.state("live")
         room.say("Hello")
         await room.shows("You said: Hello")
@@ -101,7 +101,7 @@ def session_load(params):
 """
     async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
         await room.shows("Unsupported")
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         room.say("Hello")
         await room.shows("You said: Hello")
         await until(lambda: room.render.session == "s")

@@ -88,7 +88,7 @@ async def test_the_globs_of_the_window_count(room: Room) -> None:
 async def test_excluded_files_are_not_offered(room: Room) -> None:
     await room.opened()
     room.daemon.routes["GET /glob"] = 200, {"matches": [".env", "a.py", "secrets/b.py", "secrets"]}
-    assert await room.chats.files(CHAT, "") == ["a.py"]
+    assert await room.chats[CHAT].files("") == ["a.py"]
 
 
 def test_a_folder_on_another_computer_is_looked_at_by_its_own_paths():

@@ -26,7 +26,7 @@ async def test_a_prompt_that_may_have_reached_the_daemon_can_not_be_taken_back(r
     room.daemon.routes["POST /session/s/prompt"] = None  # the answer is lost
     room.chats.send(CHAT, Draft("Once"))
     await until(lambda: [each.state for each in room.render.unsent] == ["sending"])
-    room.chats.unsend(CHAT, room.render.unsent[0].id)
+    room.chats[CHAT].unsend(room.render.unsent[0].id)
     await until(lambda: room.editor.mentioned)
     assert room.editor.mentioned == [("It has been sent already.", 1)]
     assert returned(room) == []
@@ -40,7 +40,7 @@ async def test_a_prompt_that_went_back_with_the_conversation_is_not_sent_later(r
     room.chats.show(CHAT)
     await until(lambda: returned(room) == ["Before"])
     room.daemon.routes["GET /capabilities"] = right
-    room.chats.reconnect(CHAT)
+    room.chats[CHAT].reconnect()
     await room.live()
     room.chats.send(CHAT, Draft("After"))
     await room.asked("POST /session/s/prompt")
@@ -100,7 +100,7 @@ async def test_a_prompt_that_was_not_sent_survives_two_reloads_without_the_chat_
     room.chats.open(CHAT, WINDOW, room.folder)
     room.chats.send(CHAT, Draft("Kept"))
     first = await room.chats.stop(hand_over=True)
-    assert [draft["text"] for draft in first[WindowId(1)]["chats"][1]["unsent"]] == ["Kept"]
+    assert [each["draft"]["text"] for each in first[WindowId(1)]["chats"][1]["unsent"]] == ["Kept"]
     room.chats.inherit(first, {WindowId(1): None})
     second = await room.chats.stop(hand_over=True)
     assert second[WindowId(1)]["chats"] == first[WindowId(1)]["chats"]
@@ -252,7 +252,7 @@ async def test_a_prompt_that_was_removed_from_the_queue_comes_back_once(room: Ro
         return 200, {"removed": True}
 
     room.daemon.routes["DELETE /session/s/pending-prompts/p"] = remove
-    room.chats.dequeue(CHAT, "p")
+    room.chats.tell(CHAT, lambda own: own.dequeue("p"))
     await until(lambda: room.editor.returned)
     stream.send("state_resync_required", reason="epoch_reset")
     await room.asked("POST /session/s/load")
@@ -263,7 +263,7 @@ async def test_a_prompt_that_was_removed_from_the_queue_comes_back_once(room: Ro
 async def test_a_prompt_that_was_removed_from_the_queue_comes_back_if_the_answer_is_lost(room: Room) -> None:
     stream = await queued(room)
     room.daemon.routes["DELETE /session/s/pending-prompts/p"] = None
-    room.chats.dequeue(CHAT, "p")
+    room.chats.tell(CHAT, lambda own: own.dequeue("p"))
     await until(lambda: room.editor.mentioned)
     assert room.editor.returned == []
     stream.send("pending_prompt_completed", 2, "p", promptId="p", state="removed")
@@ -274,7 +274,7 @@ async def test_a_prompt_that_was_removed_from_the_queue_comes_back_if_the_answer
 async def test_a_prompt_that_has_begun_does_not_come_back_though_its_removal_has_no_answer(room: Room) -> None:
     stream = await queued(room)
     room.daemon.routes["DELETE /session/s/pending-prompts/p"] = None
-    room.chats.dequeue(CHAT, "p")
+    room.chats.tell(CHAT, lambda own: own.dequeue("p"))
     await until(lambda: room.editor.mentioned)
     stream.send("pending_prompt_started", 2, "p", promptId="p", text="mine")
     stream.say(3, "Yes.")

@@ -12,7 +12,7 @@ import pytest
 
 from companion.backends.connector import Connector, Daemons
 from companion.chats.chat import snapshots
-from companion.chats.connection import ChatConnection, Chosen
+from companion.chats.connection import ChatConnection
 from companion.conversation.snapshot import ConnectionStatus, ContextWindow, Message, Snapshot
 from companion.settings import DaemonSettings
 from tests.agent_talk import MemoryWindow
@@ -37,14 +37,13 @@ def token(monkeypatch: pytest.MonkeyPatch) -> None:
 class Person:
     """Who has the chat open."""
 
-    def __init__(self, daemon: FakeDaemon) -> None:
+    def __init__(self, daemon: FakeDaemon, session: str) -> None:
         self.daemon = daemon
         settings = DaemonSettings(enabled=True, url=daemon.address.url)
         place = MemoryWindow(os.environ)
         place.settings = settings
-        connector = Connector(place, Daemons(place))
-        connector.folder = "/w"
-        self.connection = ChatConnection(connector, place)
+        connector = Connector(place, Daemons(place), "/w")
+        self.connection = ChatConnection(connector, place, session)
         self.conversation = self.connection.conversation
 
     def reconnect(self) -> None:
@@ -74,8 +73,7 @@ class Person:
 async def opened(daemon: FakeDaemon, session: str = NEW, *, attached: bool = False) -> AsyncGenerator[Person]:
     made = {"sessionId": "s", "workspaceCwd": "/w", "clientId": "c", "attached": attached}
     daemon.routes["POST /session"] = 200, made
-    person = Person(daemon)
-    person.connection.begin(session, Chosen())
+    person = Person(daemon, session)
     task = asyncio.create_task(person.connection.run())
     try:
         yield person

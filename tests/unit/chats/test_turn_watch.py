@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
+from companion.changes.rounds import Rounds
 from companion.chats.watch import TurnWatch
 from companion.conversation.conversation import START
 from companion.conversation.snapshot import ConnectionStatus, Diff, Location, Message, Snapshot, Status, Tool, Turn
@@ -36,6 +37,10 @@ class Heard:
         self.events.append(("named", agent, path))
 
 
+def watching(heard: Heard) -> TurnWatch:
+    return TurnWatch(CHAT, WINDOW, cast("Rounds", heard))
+
+
 def seen(running: str | None, *turns: Turn) -> Snapshot:
     return Snapshot(tuple(turn.key for turn in turns), turns, Status(running=running))
 
@@ -46,7 +51,7 @@ def asked(key: str, *tools: Tool) -> Turn:
 
 def test_a_turn_begins_and_ends_once():
     heard = Heard()
-    watch = TurnWatch(CHAT, WINDOW, heard)
+    watch = watching(heard)
     watch.seen(seen(None), "Agent", 0)
     watch.seen(seen("a", asked("a")), "Agent", 0)
     watch.seen(seen("a", asked("a")), "Agent", 0)
@@ -61,7 +66,7 @@ def test_a_turn_begins_and_ends_once():
 
 
 def test_a_turn_whose_agent_has_no_clock_began_when_it_was_seen_to_run():
-    watch, before = TurnWatch(CHAT, WINDOW, Heard()), time.time()
+    watch, before = watching(Heard()), time.time()
     watch.seen(seen("a", replace(asked("a"), began=None)), "Agent", 0)
     between = time.time()
     [over] = watch.seen(seen(None, replace(asked("a"), began=None)), "Agent", 0)
@@ -70,7 +75,7 @@ def test_a_turn_whose_agent_has_no_clock_began_when_it_was_seen_to_run():
 
 def test_the_files_that_a_tool_writes_are_named_once():
     heard = Heard()
-    watch = TurnWatch(CHAT, WINDOW, heard)
+    watch = watching(heard)
     edit = Tool(
         "1", "edit", "Edit", "edit", "pending", locations=(Location("/p/a.py"),), diffs=(Diff("/p/a.py", "", ""),)
     )
@@ -82,7 +87,7 @@ def test_the_files_that_a_tool_writes_are_named_once():
 
 def test_a_turn_is_told_with_the_time_of_its_prompt_unless_that_has_waited():
     heard = Heard()
-    watch = TurnWatch(CHAT, WINDOW, heard)
+    watch = watching(heard)
     sent = time.time_ns()
     watch.seen(seen("at once", asked("at once")), "Agent", sent)
     queued = time.time_ns()
@@ -97,13 +102,13 @@ def test_a_turn_is_told_with_the_time_of_its_prompt_unless_that_has_waited():
 
 def test_a_prompt_of_long_ago_says_nothing_of_a_turn():
     heard = Heard()
-    watch = TurnWatch(CHAT, WINDOW, heard)
+    watch = watching(heard)
     watch.seen(seen("a", asked("a")), "Agent", time.time_ns() - 60_000_000_000)
     assert heard.sent == [0]
 
 
 def test_a_turn_that_is_over_is_given_away_once_and_as_it_is_then():
-    watch = TurnWatch(CHAT, WINDOW, Heard())
+    watch = watching(Heard())
     tool = Tool("1", "edit", "Edit", "edit", "completed")
     done = replace(asked("a", tool), state="done")
     looks = (seen("a", asked("a")), seen("b", done, asked("b")), seen("b", asked("b")))
@@ -113,7 +118,7 @@ def test_a_turn_that_is_over_is_given_away_once_and_as_it_is_then():
 def test_turns_that_have_begun_and_ended_between_two_looks_are_told_too():
     """They have waited for the one that ran; what had been there before that is history."""
     heard = Heard()
-    watch = TurnWatch(CHAT, WINDOW, heard)
+    watch = watching(heard)
     past, one, two, three = (replace(asked(key), state="done") for key in ("past", "one", "two", "three"))
     tool = Tool("1", "edit", "Edit", "edit", "completed", locations=(Location("/p/a.py"),))
     two = replace(two, items=(*two.items, tool))
@@ -135,7 +140,7 @@ def test_turns_that_have_begun_and_ended_between_two_looks_are_told_too():
 def test_a_turn_that_has_begun_and_ended_between_two_looks_is_told_though_none_ran_before():
     """A quick one, or one of which all was told at once after the connection was back."""
     heard = Heard()
-    watch = TurnWatch(CHAT, WINDOW, heard)
+    watch = watching(heard)
 
     def look(state: Any, *turns: Turn) -> list[Turn]:
         status = Status(running=None, connection=ConnectionStatus(state))
@@ -158,7 +163,7 @@ def test_a_turn_that_has_begun_and_ended_between_two_looks_is_told_though_none_r
 
 
 def test_the_history_of_a_conversation_that_takes_the_place_of_an_empty_one_is_no_news():
-    watch = TurnWatch(CHAT, WINDOW, Heard())
+    watch = watching(Heard())
     one = replace(asked("one"), state="done")
     looks: list[tuple[Any, tuple[Turn, ...]]] = [("live", ()), ("connecting", ()), ("live", (one,))]
     for state, turns in looks:

@@ -101,18 +101,18 @@ def test_variables_are_named_with_what_they_are_for():
 async def test_a_chat_that_wants_a_sign_in_goes_on_with_the_same_process(sign_ins: SignIns, project: Path):
     async with sign_ins.closed() as room:
         with pytest.raises(NotConnectedError):
-            await room.chats.sign_in.methods(CHAT)
+            await room.chats[CHAT].sign_in.methods()
         room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
         message = await room.state("lost")
         assert message == (
             "A wants you to sign in. It offers: Google, Bad. Click Sign In, or run “Qwen: Chat: Sign In”."
         )
         assert room.render.status.connection.wants_sign_in
-        assert [way.name for way in await room.chats.sign_in.methods(CHAT)] == ["Google", "Bad"]
+        assert [way.name for way in await room.chats[CHAT].sign_in.methods()] == ["Google", "Bad"]
         pid = room.agent_pid
         with pytest.raises(AnswerError, match="The browser was closed"):
-            await room.chats.sign_in.authenticate(CHAT, "bad")
-        await room.chats.sign_in.authenticate(CHAT, "g")
+            await room.chats[CHAT].sign_in.authenticate("bad")
+        await room.chats[CHAT].sign_in.authenticate("g")
         await room.state("live")
         room.say("Hello")
         await room.shows(f"Hello of {pid}")
@@ -124,7 +124,7 @@ async def test_a_sign_in_elsewhere_is_taken_up_by_a_reconnect(sign_ins: SignIns,
         await room.state("lost")
         before = room.agent_pid
         sign_ins.sign_in.touch()
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         await room.state("live")
         room.say("Hello")
         await room.shows("Hello of ")
@@ -137,9 +137,9 @@ async def test_a_conversation_is_loaded_after_the_sign_in(sign_ins: SignIns):
         await room.shows("Hello of ")
         room.say("out")
         await room.shows("A wants you to sign in.")
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         await room.state("lost")
-        await room.chats.sign_in.authenticate(CHAT, "g")
+        await room.chats[CHAT].sign_in.authenticate("g")
         await room.shows("as before")
         await room.state("live")
 
@@ -154,12 +154,12 @@ def session_new(params):
     async with chatting(project, AgentCommand("Scripted", command), opens=False) as room:
         room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
         await room.state("lost")
-        assert await room.chats.sign_in.methods(CHAT) == ()
+        assert await room.chats[CHAT].sign_in.methods() == ()
         room.configure(AgentCommand("Scripted", command, {"A_KEY": "1"}))
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         await room.state("live")
         room.configure(AgentCommand("Scripted", ("another-program",)))
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         await until(lambda: room.render.status.connection.state == "live")
         assert os.path.basename(command[0]) in room.command
 
@@ -172,7 +172,7 @@ async def test_a_prompt_that_is_refused_waits_for_the_sign_in_and_goes_on(sign_i
         await until(lambda: room.render.status.connection.wants_sign_in)
         assert room.render.status.connection.state == "live"
         pid = room.agent_pid
-        await room.chats.sign_in.authenticate(CHAT, "g")
+        await room.chats[CHAT].sign_in.authenticate("g")
         await room.shows(f"Hello of {pid}")
         await until(lambda: not room.render.status.connection.wants_sign_in)
         assert room.text.count("Hello") == 2  # the prompt and the answer
@@ -209,7 +209,7 @@ def session_prompt(params):
         await until(lambda: room.render.status.last == "failed")
         await room.shows("since a part of it is done. Sign in, then ask A to go on.")
         assert room.render.status.connection.wants_sign_in
-        await room.chats.sign_in.authenticate(CHAT, "g")
+        await room.chats[CHAT].sign_in.authenticate("g")
         await until(lambda: not room.render.status.connection.wants_sign_in)
         room.say("go on")
         await room.shows("go on is answer 2")
@@ -234,7 +234,7 @@ def session_prompt(params):
         await room.shows("Please run /login.")
         await room.shows("A wants you to sign in.")
         assert room.render.status.running is not None
-        await room.chats.sign_in.authenticate(CHAT, "g")
+        await room.chats[CHAT].sign_in.authenticate("g")
         await room.shows("Answered.")
 
 
@@ -244,10 +244,10 @@ async def test_an_authenticate_that_changes_nothing_is_no_success(sign_ins: Sign
         sign_ins.sign_in.unlink()
         room.say("Hello")
         await room.shows("A wants you to sign in.")
-        await room.chats.sign_in.authenticate(CHAT, "g")
+        await room.chats[CHAT].sign_in.authenticate("g")
         await until(lambda: room.text.count("A wants you to sign in.") == 2)
         assert room.render.status.connection.wants_sign_in
-        room.chats.cancel(CHAT)
+        room.chats.tell(CHAT, lambda own: own.cancel())
         await until(lambda: room.render.status.running is None)
 
 
@@ -258,7 +258,7 @@ async def test_a_prompt_that_is_refused_is_sent_again_after_a_login_elsewhere(si
         await room.shows("A wants you to sign in.")
         before = room.agent_pid
         sign_ins.sign_in.touch()
-        room.chats.reconnect(CHAT)
+        room.chats[CHAT].reconnect()
         await room.shows("Hello of ")
         assert f"Hello of {before}" not in room.text
 
@@ -274,7 +274,7 @@ async def test_a_prompt_that_waits_for_a_sign_in_is_sent_again_by_reconnect_afte
             await until(lambda: there.room.render.status.connection.wants_sign_in)
         assert there.room.agent_pid == before
         sign_ins.sign_in.touch()
-        there.room.chats.reconnect(CHAT)
+        there.room.chats[CHAT].reconnect()
         await there.room.shows("Hello of ")
         assert f"Hello of {before}" not in there.room.text
         assert there.room.editor.returned == []
@@ -295,7 +295,7 @@ def initialize(params):
         assert room.render.status.connection.can_be_cancelled
         await until(lambda: "s): added 12 packages" in room.render.status.connection.message)
         assert room.render.status.connection.can_be_cancelled
-        room.chats.cancel(CHAT)
+        room.chats.tell(CHAT, lambda own: own.cancel())
         assert await room.state("lost") == "The start of Scripted was cancelled. Reconnect to start it."
 
 
@@ -322,10 +322,10 @@ async def test_a_start_that_is_cancelled_twice_still_ends_its_program(sign_ins: 
         async with sign_ins.closed(SLOW) as room:
             room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
             await until(sign_ins.file("begun").exists)
-            room.chats.cancel(CHAT)
+            room.chats.tell(CHAT, lambda own: own.cancel())
             await stopping.wait()
             if then == "cancel":
-                room.chats.cancel(CHAT)
+                room.chats.tell(CHAT, lambda own: own.cancel())
                 await asyncio.sleep(0)
                 gate.set()
                 assert await room.state("lost") == "The start of Scripted was cancelled. Reconnect to start it."
@@ -354,12 +354,12 @@ async def test_the_person_signs_out_and_in_again(sign_ins: SignIns, loads: bool)
         room.say("Hello")
         await room.shows("Hello of ")
         before = room.agent_pid
-        assert await room.chats.sign_in.sign_out(CHAT) is loads
+        assert await room.chats[CHAT].sign_in.sign_out() is loads
         assert not sign_ins.sign_in.exists()
         if loads:
             assert "wants you to sign in" in await room.state("lost")
             assert room.render.status.connection.wants_sign_in
-            await room.chats.sign_in.authenticate(CHAT, "g")
+            await room.chats[CHAT].sign_in.authenticate("g")
             await room.state("live")
             await room.shows("as before")
             assert room.agent_pid != before
@@ -373,7 +373,7 @@ async def test_a_sign_out_that_is_refused_changes_nothing(sign_ins: SignIns):
     async with sign_ins.open(OUT.replace("LOADS", "True")) as room:
         before = room.agent_pid
         with pytest.raises(AnswerError, match="The store is locked"):
-            await room.chats.sign_in.sign_out(CHAT)
+            await room.chats[CHAT].sign_in.sign_out()
         assert (room.render.status.connection.state, room.agent_pid) == ("live", before)
 
 
@@ -397,7 +397,7 @@ async def test_nobody_signs_out_while_a_turn_runs(sign_ins: SignIns):
         room.say("Hello")
         await until(lambda: room.render.status.running)
         with pytest.raises(ChatError, match="A turn runs"):
-            await room.chats.sign_in.sign_out(CHAT)
+            await room.chats[CHAT].sign_in.sign_out()
         assert sign_ins.sign_in.exists()
         sign_ins.file("prompt").touch()
         await room.shows("Hello of ")
@@ -406,7 +406,7 @@ async def test_nobody_signs_out_while_a_turn_runs(sign_ins: SignIns):
 async def test_a_turn_that_begins_while_the_person_is_signed_out_goes_on(sign_ins: SignIns):
     async with sign_ins.open(HELD) as room:
         before = room.agent_pid
-        signing_out = asyncio.create_task(room.chats.sign_in.sign_out(CHAT))
+        signing_out = asyncio.create_task(room.chats[CHAT].sign_in.sign_out())
         await until(sign_ins.file("logout.begun").exists)
         room.say("Hello")
         await until(lambda: room.render.status.running)
@@ -422,4 +422,4 @@ async def test_an_agent_that_signs_nobody_out_is_said_to_lack_it(sign_ins: SignI
     async with sign_ins.open() as room:
         assert "sign_out" in room.render.status.lacks
         with pytest.raises(MissingFeatureError, match="can't sign you out"):
-            await room.chats.sign_in.sign_out(CHAT)
+            await room.chats[CHAT].sign_in.sign_out()

@@ -39,9 +39,9 @@ async def test_what_an_agent_does_without_telling_of_a_tool_is_not_done_twice(si
         if does == "an answer":
             await until(lambda: room.render.status.permissions)
             [asked] = room.render.status.permissions
-            room.chats.vote(CHAT, asked.id, "yes")
+            room.chats.tell(CHAT, lambda own: own.approvals.give(asked.id, "yes"))
         await room.shows("A wants you to sign in.")
-        await room.chats.sign_in.authenticate(CHAT, "g")
+        await room.chats[CHAT].sign_in.authenticate("g")
         await until(lambda: room.render.status.running is None)
         assert "since a part of it is done. Sign in, then ask A to go on." in room.text
         room.say("go on")
@@ -54,10 +54,10 @@ async def test_a_prompt_of_which_only_a_question_was_asked_is_sent_again_after_t
         room.say("Pay")
         await until(lambda: room.render.status.permissions)
         [asked] = room.render.status.permissions
-        room.chats.vote(CHAT, asked.id, None)
+        room.chats.tell(CHAT, lambda own: own.approvals.give(asked.id, None))
         await room.shows("A wants you to sign in.")
         await until(lambda: room.render.status.connection.wants_sign_in)
-        await room.chats.sign_in.authenticate(CHAT, "g")
+        await room.chats[CHAT].sign_in.authenticate("g")
         await room.shows("Prompt 2 is answered.")
         assert "a part of it is done" not in room.text
 
@@ -84,7 +84,7 @@ async def test_a_prompt_that_runs_after_a_login_elsewhere_is_not_one_that_waits_
         room.say(before)
         await room.shows("A wants you to sign in.")
         if before == "out":
-            room.chats.cancel(CHAT)
+            room.chats.tell(CHAT, lambda own: own.cancel())
         await until(lambda: room.render.status.running is None)
         assert room.render.status.connection.wants_sign_in
         sign_ins.sign_in.touch()
@@ -123,7 +123,7 @@ async def test_a_sign_in_that_expires_after_a_reload_in_a_turn_is_asked_for(sign
         if does == "pays":
             await room.shows("since a part of it is done. Sign in, then ask A to go on.")
             await until(lambda: room.render.status.last == "failed")
-        await room.chats.sign_in.authenticate(CHAT, "g")
+        await room.chats[CHAT].sign_in.authenticate("g")
         if does == "pays":
             room.say("go on")
         await room.shows("Prompt 2 is answered.")
