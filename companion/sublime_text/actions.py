@@ -5,11 +5,12 @@ The commands call `run`, which asks for what is missing and brings the prompt to
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sublime
 import sublime_plugin
@@ -32,7 +33,7 @@ from .own_views import VIEWS
 from .panels import PanelItem, choose, say, to_clipboard
 from .terminal import terminals
 from .terminal.terminals import Terminal
-from .windows import is_code, selected_lines
+from .windows import is_code, select, selected_lines
 
 if TYPE_CHECKING:
     from ..chats.prompt import Excerpt
@@ -66,7 +67,7 @@ class PromptValues:
         place = quoted if path else Comment(self._name, quoted.first, quoted.lines, "")
         # The CLI reads the file from the disk, if there is one.
         most = MAX_QUOTED if path and not self._view.is_dirty() else MAX_UNSAVED
-        return self._all(file, message([place], shown if path else _plain, most).rstrip(), problems)
+        return self._all(file, message([place], shown if path else lambda name, _: name, most).rstrip(), problems)
 
     def in_chat(self, chat: ChatView) -> tuple[dict[str, str], list[Excerpt]]:
         """The texts for a chat's prompt, and the selection, which is embedded."""
@@ -108,10 +109,6 @@ def _lines(view: sublime.View, region: sublime.Region) -> Comment:
     return Comment(view.file_name() or "", view.rowcol(whole.begin())[0] + 1, tuple(view.substr(whole).split("\n")), "")
 
 
-def _plain(path: str, lines: Sequence[tuple[int, int]]) -> str:  # noqa: ARG001 - a tab without a file has no lines to find
-    return path
-
-
 ASKED = "asked"
 """Remembered of a window: the questions that were asked, and the one that was begun, as a dictionary."""
 RECALL = "recall"
@@ -149,20 +146,6 @@ def ask(window: sublime.Window, caption: str, done: Callable[[str], object]) -> 
 
     panel = window.show_input_panel(caption, draft, asked, changed, left)
     VIEWS.take(panel, "question input", lasts=False, **{RECALL: Recall({"sent": state.get("sent", [])}).state})
-
-
-def step(panel: sublime.View, by: int) -> None:
-    """Put an earlier or a later question into the panel."""
-    own = VIEWS.of(panel)
-    if own is None or own.kind != "question input":
-        return
-    recall = Recall(own.get(RECALL))
-    text = recall.step(by, text_of(panel))
-    if text is not None:
-        own.keep(**{RECALL: recall.state})
-        write_all(panel, text)
-        panel.sel().clear()
-        panel.sel().add(panel.size())
 
 
 NO_VIEW = "Open a file first: an action is about the file that you look at."
@@ -272,13 +255,7 @@ class _Sending:
 
     def _paste(self, target: Terminal) -> None:
         text = ShownText(self._action.filled(self._values.in_terminal(target)))
-
-        def done(why: str) -> None:
-            if why:
-                to_clipboard(text)
-                say(self._window, f"{why} {IN_CLIPBOARD}")
-
-        paste(target, self._window, text, done)
+        paste(target, self._window, text, done_or_copied(self._window, text, IN_CLIPBOARD))
 
     def _send(self, chat: ChatView) -> None:
         values, excerpts = self._values.in_chat(chat)
@@ -353,7 +330,15 @@ class QwenCompanionAskHistoryCommand(sublime_plugin.TextCommand):
 
     def run(self, edit: sublime.Edit, by: int) -> None:
         """`by` is -1 for the one before."""
-        step(self.view, by)
+        own = VIEWS.of(self.view)
+        if own is None or own.kind != "question input":
+            return
+        recall = Recall(own.get(RECALL))
+        text = recall.step(by, text_of(self.view))
+        if text is not None:
+            own.keep(**{RECALL: recall.state})
+            write_all(self.view, text)
+            select(self.view, self.view.size())
 
 
 def _detail(action: Action) -> str:
@@ -387,93 +372,113 @@ def paste(
     done: Callable[[str], object],
     looks: int = 1,
     *,
-    focuses: bool = True,
     adds: bool = False,
 ) -> None:
     """Paste a text into a CLI's prompt once that is empty; there are as many looks at it.
 
     With `adds`, for a text of one line that can stand in a sentence, the prompt may have a text already. `done` gets a
-    sentence if that fails, and nothing if the prompt has the text. The terminal gets the focus if its prompt can take
-    the text at once: later the person may be typing elsewhere.
+    sentence if that fails, and nothing if the prompt has the text: then comes the next text for this terminal. The
+    terminal gets the focus if its prompt can take the text at once: later the person may be typing elsewhere.
     """
-    adapter, pty = package.adapter(), terminals.pty_of(target.view)
-    families = (target.family,) if target.family else FAMILIES
+    queue = _deliveries.setdefault(target.view.id(), deque())
+    queue.append(_Delivery(target, window, text, done, looks, adds))
+    if len(queue) == 1:
+        queue[0].look()
 
-    def looked(family: CliFamily | None) -> None:
-        if family and _can_take(target, (family,), adds):
-            if focuses or not target.tag:
-                terminals.show(target, window)
+
+def done_or_copied(window: sublime.Window, text: ShownText, is_copied: str) -> Callable[[str], None]:
+    """A `done` that puts into the clipboard what the prompt has not got, and says so."""
+
+    def done(why: str) -> None:
+        if why:
+            to_clipboard(text)
+            say(window, f"{why} {is_copied}")
+
+    return done
+
+
+@dataclass
+class _Delivery:
+    """A text on its way into a CLI's prompt: see `paste`."""
+
+    target: Terminal
+    window: sublime.Window
+    text: ShownText
+    done: Callable[[str], object]
+    looks: int
+    adds: bool
+    is_late: bool = False
+
+    def look(self) -> None:
+        """Look whether the prompt can take the text, and ask the system whose prompt it is."""
+        adapter, pty = package.adapter(), terminals.pty_of(self.target.view)
+        families = (self.target.family,) if self.target.family else FAMILIES
+        if adapter and pty and self._can_take(families):
+            adapter.on_another_thread(lambda: _in_front(pty, families), self._looked)
+        else:
+            self._looked(None)
+
+    def _looked(self, family: CliFamily | None) -> None:
+        if family and self._can_take((family,)):
+            if not self.is_late or not self.target.tag:
+                terminals.show(self.target, self.window)
             # Terminus knows only after this which terminal has the focus.
-            sublime.set_timeout(lambda: _type(target, window, text, family, done, adds))
+            sublime.set_timeout(lambda: self._type(family))
+        elif self.target.view.is_valid() and self.looks > 1:
+            self.looks, self.is_late = self.looks - 1, True
+            sublime.set_timeout(self.look, LOOK)
         else:
-            again()
+            self._refuse()
 
-    def again() -> None:
-        if target.view.is_valid() and looks > 1:
-            retry = partial(paste, target, window, text, done, looks - 1, focuses=False, adds=adds)
-            sublime.set_timeout(retry, LOOK)
+    def _type(self, family: CliFamily) -> None:
+        before = self._shown((family,))
+        may_type = self.window.is_valid() and self._can_take((family,))
+        if may_type and terminals.send(self.target, self.window, self.text):
+            self._look_at_prompt(family, before, LOOKS)
         else:
-            done(_refusal(target, adds))
+            self._refuse()
 
-    if adapter and pty and _can_take(target, families, adds):
-        adapter.on_another_thread(lambda: _in_front(pty, families), looked)
-    else:
-        again()
+    def _look_at_prompt(self, family: CliFamily, before: str | None, looks: int) -> None:
+        """Look until the prompt has another text than before. A long one shows only a part of what is in it."""
+        is_there = self.target.view.is_valid()
+        if is_there and self._shown((family,)) != before:
+            self._end("")
+        elif is_there and looks:
+            sublime.set_timeout(lambda: self._look_at_prompt(family, before, looks - 1), LOOK)
+        else:
+            self._end(NOT_TAKEN.format(title=self.target.title))
+
+    def _shown(self, families: Sequence[CliFamily]) -> str | None:
+        return prompt_text(self.target.view, families) if self.target.view.is_valid() else None
+
+    def _can_take(self, families: Sequence[CliFamily]) -> bool:
+        shown = self._shown(families)
+        return shown == "" or (self.adds and shown is not None)
+
+    def _refuse(self) -> None:
+        self._end((NO_PROMPT if self.adds else NO_EMPTY_PROMPT).format(title=self.target.title))
+
+    def _end(self, why: str) -> None:
+        queue = _deliveries[self.target.view.id()]
+        queue.popleft()
+        if queue:
+            sublime.set_timeout(queue[0].look)
+        self.done(why)
 
 
-def _in_front(pty: terminals.Pty, families: tuple[CliFamily, ...]) -> CliFamily | None:
+_deliveries: dict[int, deque[_Delivery]] = {}
+"""By the ids of the terminals' views; the first one of each is on its way."""
+
+
+def _in_front(pty: terminals.Pty, families: Sequence[CliFamily]) -> CliFamily | None:
     """The CLI in front of a terminal; None if it is another program, or if nobody knows. Asks the system."""
     try:
         from ..clis import processes  # noqa: PLC0415 - psutil may be missing, and takes its time
 
         found = processes.cli_in_front(pty.pid, pty.descriptor, families)
-    except (ImportError, OSError, RuntimeError):
+    except Exception:  # noqa: BLE001 - the texts behind this one would wait for ever
         return None
     return found[0] if found else None
-
-
-def _can_take(target: Terminal, families: tuple[CliFamily, ...], adds: bool) -> bool:
-    text = _text_in(target, families)
-    return text == "" or (adds and text is not None)
-
-
-def _text_in(target: Terminal, families: tuple[CliFamily, ...]) -> str | None:
-    return prompt_text(target.view, families) if target.view.is_valid() else None
-
-
-def _refusal(target: Terminal, adds: bool) -> str:
-    return (NO_PROMPT if adds else NO_EMPTY_PROMPT).format(title=target.title)
-
-
-def _type(
-    target: Terminal,
-    window: sublime.Window,
-    text: ShownText,
-    family: CliFamily,
-    done: Callable[[str], object],
-    adds: bool,
-) -> None:
-    before = _text_in(target, (family,))
-    if window.is_valid() and _can_take(target, (family,), adds) and terminals.send(target, window, text):
-        _when_taken(target, family, before, done)
-    else:
-        done(_refusal(target, adds))
-
-
-def _when_taken(
-    target: Terminal, family: CliFamily, before: str | None, done: Callable[[str], object], looks: int = LOOKS
-) -> None:
-    """Look until the prompt has another text than before the paste. A long one shows only a part of what is in it."""
-
-    def look() -> None:
-        if target.view.is_valid() and prompt_text(target.view, (family,)) != before:
-            done("")
-        elif looks <= 1 or not target.view.is_valid():
-            done(NOT_TAKEN.format(title=target.title))
-        else:
-            _when_taken(target, family, before, done, looks - 1)
-
-    sublime.set_timeout(look, LOOK)
 
 
 def add_to_prompt(chat: ChatView, text: str, excerpts: list[Excerpt]) -> None:
@@ -486,30 +491,16 @@ def add_to_prompt(chat: ChatView, text: str, excerpts: list[Excerpt]) -> None:
     chat.attached_changed()
 
 
-@dataclass(frozen=True)
-class Recipient:
+class Recipient(NamedTuple):
     """A CLI in a terminal, or a chat."""
 
     target: Terminal | ChatView
     agent: str
     """Its name; empty if nobody knows what runs in a terminal."""
+    title: str
+    """What to call it in a list."""
     used_at: int
     """When it had the focus last, in Unix milliseconds; 0 for never."""
-
-    @property
-    def name(self) -> str:
-        """What to call it in a sentence."""
-        return self.agent or (self.target.title if isinstance(self.target, Terminal) else "")
-
-    @property
-    def title(self) -> str:
-        """What to call it in a list."""
-        return self.target.title if isinstance(self.target, Terminal) else f"the chat with {self.agent}"
-
-    @property
-    def folder(self) -> str:
-        """The folder that it works in."""
-        return self.target.folder
 
 
 def recipients(chats: ChatViews, window: sublime.Window, *, waits: bool = False) -> list[Recipient]:
@@ -518,12 +509,15 @@ def recipients(chats: ChatViews, window: sublime.Window, *, waits: bool = False)
     Terminals that the person opened by hand count if they show a CLI's empty prompt, or if it `waits` for that.
     """
     found = [
-        Recipient(one, one.family.name if one.family else "", one.focused_at // 1_000_000)
+        Recipient(one, one.family.name if one.family else "", one.title, one.focused_at // 1_000_000)
         for one in terminals.running(window)
     ]
-    found += [Recipient(one, "", 0) for one in terminals.others(window) if waits or prompt_text(one.view) == ""]
+    others = [one for one in terminals.others(window) if waits or prompt_text(one.view) == ""]
+    found += [Recipient(one, "", one.title, 0) for one in others]
     chats.last(window)  # takes over one from before a restart
-    found += [Recipient(chat, chat.agent, used_at(chat.view)) for chat in chats.within(window)]
+    found += [
+        Recipient(chat, chat.agent, f"the chat with {chat.agent}", used_at(chat.view)) for chat in chats.within(window)
+    ]
     return sorted(found, key=lambda one: -one.used_at)
 
 
@@ -547,7 +541,7 @@ def choose_recipient(
     if len(found) == 1:
         give(found[0])
     else:
-        items: list[PanelItem] = [(f"Send to {one.title}", one.folder, partial(give, one)) for one in found]
+        items: list[PanelItem] = [(f"Send to {one.title}", one.target.folder, partial(give, one)) for one in found]
         choose(window, items, placeholder)
 
 

@@ -245,6 +245,44 @@ class TestEmptyPrompt(TerminalCase):
             yield lambda: "app.py" in sublime.get_clipboard()
         self.assertEqual(self.terminus.sent, [])
 
+    def test_two_texts_are_typed_in_their_order_whichever_look_at_the_processes_ends_first(self) -> Steps:
+        self.set_limit("sublime_text.actions", "LOOKS", 1)
+        look, is_first, goes_on = loaded("clis.processes").cli_in_front, threading.Event(), threading.Event()
+
+        def first_is_slow(*args: Any) -> object:
+            if not is_first.is_set():
+                is_first.set()
+                goes_on.wait(20)
+            return look(*args)
+
+        [target] = loaded("sublime_text.terminal.terminals").running(self.window)
+        shown, paste = loaded("visible").ShownText, loaded("sublime_text.actions").paste
+        told: list[str] = []
+        with patch.object(loaded("clis.processes"), "cli_in_front", first_is_slow):
+            for text in ("one", "two"):
+                paste(target, self.window, shown(text), told.append, adds=True)
+            yield is_first.is_set
+            yield 300  # for the second one, which must not come now
+            goes_on.set()
+            yield lambda: len(told) == 2
+        self.assertEqual([args["string"] for args in self.terminus.sent], ["one", "two"])
+
+    def test_a_text_that_is_refused_holds_up_none_behind_it(self) -> Steps:
+        [target] = loaded("sublime_text.terminal.terminals").running(self.window)
+        shown, paste = loaded("visible").ShownText, loaded("sublime_text.actions").paste
+        told: list[str] = []
+        self.show(prompt_with("please read"))
+        with patch.object(loaded("clis.processes"), "cli_in_front", side_effect=ValueError):
+            paste(target, self.window, shown("one"), told.append, adds=True)
+            paste(target, self.window, shown("two"), told.append)
+            yield lambda: len(told) == 2
+        self.assertEqual([why.partition(" shows ")[2] for why in told], [
+            "no prompt, so nothing was typed.", "no empty prompt, so nothing was typed.",
+        ])  # fmt: skip
+        paste(target, self.window, shown("three"), told.append, adds=True)
+        yield lambda: self.terminus.sent
+        self.assertEqual(self.terminus.sent[0]["string"], "three")
+
     def test_the_processes_are_not_looked_at_on_the_ui_thread(self) -> Steps:
         threads: list[str] = []
         look = loaded("clis.processes").cli_in_front

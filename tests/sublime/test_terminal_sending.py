@@ -60,6 +60,7 @@ class TestSend(TerminalCase):
         self.assertEqual(sublime.get_clipboard(), "")
 
     def test_the_line_of_the_caret_is_sent(self) -> Steps:
+        self.set_limit("sublime_text.actions", "LOOKS", 1)  # nothing comes into this prompt
         self.select_in_file((5, 5))
         self.send("line")
         yield lambda: len(self.texts()) == 1
@@ -87,6 +88,7 @@ class TestSend(TerminalCase):
         self.assertEqual(self.texts(), [f"{self.name} lines 1, 3-4, 8 "])
 
     def test_what_is_selected_is_sent_or_else_the_file(self) -> Steps:
+        self.set_limit("sublime_text.actions", "LOOKS", 1)
         self.select_in_file((7, 12))
         self.send("")
         self.select_in_file((7, 7))

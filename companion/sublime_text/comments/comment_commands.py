@@ -111,7 +111,7 @@ class _Sending:
             say(self._window, IN_CLIPBOARD)
             self._ask(rest)
 
-        items: list[PanelItem] = [(f"Send to {one.title}", one.folder, partial(give, one)) for one in choices]
+        items: list[PanelItem] = [(f"Send to {one.title}", one.target.folder, partial(give, one)) for one in choices]
         items.append(("Copy the comments", "", copied))
         agent = comments[0].agent
         choose(self._window, items, f"Send the comments on {agent}'s changes to" if agent else "Send the comments to")
@@ -119,7 +119,7 @@ class _Sending:
     def _give(self, recipient: Recipient, comments: Sequence[Comment]) -> None:
         target = recipient.target
         if isinstance(target, Terminal):
-            self._paste(target, recipient.name, comments)
+            self._paste(target, recipient.agent or recipient.title, comments)
         elif self._submits:
             _submit(self._adapter, target, comments, self._looks)
         else:

@@ -21,7 +21,7 @@ from ...editor import WindowId
 from ...settings import PROJECT_KEY
 from ...visible import ShownText, visible_name
 from .. import package
-from ..actions import paste
+from ..actions import done_or_copied, paste
 from ..bridge import expect
 from ..buffers import edit, smallest_edit, text_of
 from ..package_control import is_installed
@@ -455,13 +455,7 @@ def _send(window: sublime.Window, target: Terminal, named: Sequence[_Named]) -> 
     sendable = [text for text in texts if text is not None]
     if sendable:
         text = ShownText("".join(sendable))
-
-        def done(why: str) -> None:
-            if why:
-                to_clipboard(text)
-                say(window, f"{why} {IN_CLIPBOARD}")
-
-        paste(target, window, text, done, adds=True)
+        paste(target, window, text, done_or_copied(window, text, IN_CLIPBOARD), adds=True)
     if len(sendable) < len(texts):
         what = "This file" if len(texts) == 1 else "A file"
         say(window, f"{what} can't be sent: the control characters in its name would press keys in the terminal.")

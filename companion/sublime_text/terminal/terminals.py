@@ -288,7 +288,7 @@ def send(terminal: Terminal, window: sublime.Window, text: ShownText) -> bool:
     """Paste a text into the prompt of the program in a terminal. Returns whether it was typed.
 
     It is not if Terminus would type it into another terminal, nor if the program takes no paste: then each line would
-    be submitted for itself, and a tab would be a key. Only `prompts.delivery` calls this, which knows that it is a CLI.
+    be submitted for itself, and a tab would be a key. Only `actions` calls this, which knows that it is a CLI.
     """
     prompt = text.as_prompt
     hosted = _hosted(terminal.view)
