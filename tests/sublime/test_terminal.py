@@ -260,6 +260,13 @@ class TestRunAgain(TerminalCase):
         # The same tag would end the first.
         self.assertEqual((self.args["tag"], self.args["panel_name"]), ("qwen-2", "Qwen Code 2"))
 
+    def test_two_that_are_run_at_once_have_terminals_of_their_own(self) -> Steps:
+        for _ in range(2):
+            self.window.run_command("qwen_companion_run", {"cli": "qwen", "resume": False})
+        yield lambda: len(self.terminus.views) == 2
+        self.assertEqual([args["tag"] for args in self.terminus.opened], ["qwen", "qwen-2"])
+        self.assertEqual([view.name() for view in self.terminus.views], ["Qwen Code", "Qwen Code 2"])
+
     def test_one_that_has_ended_is_not_running(self) -> Steps:
         yield from self.run_cli()
         self.terminal.settings().set("terminus_view.finished", True)
@@ -421,7 +428,7 @@ class TestWithoutTerminus(CompanionCase):
 
     def test_a_terminal_that_does_not_open_is_told(self) -> Steps:
         """The package is on the disk, and does not run yet."""
-        self.set_limit("sublime_text.terminal.terminal_commands", "OPENING", 1)
+        self.set_limit("sublime_text.terminal.terminals", "OPENING", 1)
         terminus = Terminus(self)
         with patch.object(terminus, "_open", lambda *_: None):
             self.window.run_command("qwen_companion_run", {"cli": "qwen"})
@@ -429,7 +436,7 @@ class TestWithoutTerminus(CompanionCase):
             yield lambda: self.screen.said("Terminus has opened no terminal for Qwen Code yet")
 
     def test_a_terminal_that_opens_is_not_told(self) -> Steps:
-        self.set_limit("sublime_text.terminal.terminal_commands", "OPENING", 1000)
+        self.set_limit("sublime_text.terminal.terminals", "OPENING", 1000)
         terminus = Terminus(self)
         self.window.run_command("qwen_companion_run", {"cli": "qwen"})
         yield lambda: terminus.views

@@ -179,7 +179,7 @@ class TestSend(TerminalCase):
             yield 0
             self.assertEqual([each.tag for each in terminals.running(self.window)], tags, posed)
             self.assertEqual([each.view for each in terminals.others(self.window)], own, posed)
-            self.assertFalse(terminals.is_running_once("x"))
+            self.assertFalse(terminals.is_running("x"))
             terminals.activated(self.opened)
             self.assertFalse(self.opened.settings().has("qwen_companion.terminal_focused_at"))
         self.send("file")

@@ -242,7 +242,7 @@ class _Login:
             return
         has_begun = terminals.has_begun(self._name)
         self._looks += 1
-        if has_begun and not terminals.is_running_once(self._name):
+        if has_begun and not terminals.is_running(self._name):
             self._ended()
         elif has_begun or self._looks < MOST_LOOKS:
             sublime.set_timeout(self.look, LOOK)

@@ -40,11 +40,8 @@ if TYPE_CHECKING:
 PATIENCE = 5000
 """Milliseconds to wait for the companion's answer."""
 SHELL_NAMES: dict[Shell, str] = {"sh": "sh, bash, zsh", "fish": "fish", "powershell": "PowerShell"}
-NOT_OPENED = "Terminus has opened no terminal for {name} yet. If it was just installed, restart Sublime Text."
 NO_FOLDER = "Open a folder first: a CLI connects to the window whose folder it runs in."
 OWN_MODE = "{name} writes without asking: its settings say “{mode}”."
-OPENING = 10_000
-"""Milliseconds after which a terminal that was not opened is told."""
 NO_CLI = "No CLI runs in a terminal of this window. Run one first."
 
 
@@ -73,12 +70,10 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         if not is_installed(TERMINUS):
             run = partial(self._run, family, here, resume=resume)
             Terminus(self.window, family.name, (family.launch.key, here), run).offer()
-        elif here:
-            self._run(family, here, resume=resume)
-        elif running := [one for one in terminals.running(self.window) if one.family == family]:
+        elif not here and (running := [one for one in terminals.running(self.window) if one.family == family]):
             self._ask_again(family, running, resume=resume)
         else:
-            self._run(family, resume=resume)
+            self._run(family, here, resume=resume)
 
     def is_visible(self, cli: str = "", resume: bool | None = None, **menu: Any) -> bool:
         """Whether it can be run; *Run Qwen Code* also says how to install it. In the side bar, on one thing.
@@ -123,66 +118,45 @@ class QwenCompanionRunCommand(sublime_plugin.WindowCommand):
         if adapter is None:
             return
         setting: Command = adapter.settings.value(f"{family.launch.key}_command")
+        asks = adapter.settings.of(self.window, "review") == "before"
+        script = sublime.load_binary_resource(SCRIPT) if adapter.settings.value("agents_use_editor") else b""
 
-        def looked(found: Start) -> None:
-            start = partial(self._start, family, folder, variables, setting, found)
+        def look() -> tuple[Start, tuple[list[str], list[str]] | str]:
+            """What is there, and the commands for a new and for the last conversation, or why there are none."""
+            found = starting.look(family, setting, folder, os.environ, script)
+            how: dict[str, Any] = {"is_decided": not asks or found.approval is not None, "mcp": found.mcp}
+            try:
+                return found, (
+                    terminals.command_of(family, setting, resume=False, **how),
+                    terminals.command_of(family, setting, resume=True, **how),
+                )
+            except LookupError as missing:
+                return found, str(missing)
+
+        def looked(result: tuple[Start, tuple[list[str], list[str]] | str]) -> None:
+            found, commands = result
+            if isinstance(commands, str):
+                say(self.window, commands)
+                return
+
+            def start(command: list[str]) -> None:
+                if asks and found.approval is not None and found.mode in family.silent_modes:
+                    say(self.window, OWN_MODE.format(name=family.name, mode=found.mode))
+                location = adapter.settings.of(self.window, "terminal_location")
+                terminals.open_terminal(self.window, family, folder, variables, command, location)
+
+            anew, again = commands
             if resume is None and found.can_resume:
                 last = "The last one in this folder"
                 choices: list[PanelItem] = [
-                    ("New Conversation", "", lambda: start(resume=False)),
-                    ("Resume Conversation", last, lambda: start(resume=True)),
+                    ("New Conversation", "", lambda: start(anew)),
+                    ("Resume Conversation", last, lambda: start(again)),
                 ]
                 choose(self.window, choices, f"The conversation to run {family.name} in")
             else:
-                start(resume=bool(resume))
+                start(again if resume else anew)
 
-        script = sublime.load_binary_resource(SCRIPT) if adapter.settings.value("agents_use_editor") else b""
-        adapter.on_another_thread(lambda: starting.look(family, setting, folder, os.environ, script), looked)
-
-    def _start(
-        self,
-        family: CliFamily,
-        folder: str,
-        variables: dict[str, str],
-        setting: Command,
-        found: Start,
-        *,
-        resume: bool,
-    ) -> None:
-        adapter = package.adapter()
-        if adapter is None:
-            return
-        asks = adapter.settings.of(self.window, "review") == "before"
-        is_decided = not asks or found.approval is not None
-
-        def look() -> tuple[list[str], str]:
-            try:
-                return terminals.command_of(family, setting, resume=resume, is_decided=is_decided, mcp=found.mcp), ""
-            except LookupError as missing:
-                return [], str(missing)
-
-        def run(looked: tuple[list[str], str]) -> None:
-            command, missing = looked
-            if missing:
-                say(self.window, missing)
-                return
-            if asks and found.approval is not None and found.mode in family.silent_modes:
-                say(self.window, OWN_MODE.format(name=family.name, mode=found.mode))
-            location = adapter.settings.of(self.window, "terminal_location")
-            self._open(family, folder, variables, command, location)
-
-        adapter.on_another_thread(look, run)
-
-    def _open(
-        self, family: CliFamily, folder: str, variables: dict[str, str], command: list[str], location: str
-    ) -> None:
-        name = terminals.open_terminal(self.window, family, folder, variables, command, location)
-
-        def look() -> None:
-            if self.window.is_valid() and not terminals.has_begun(name):
-                say(self.window, NOT_OPENED.format(name=family.name))
-
-        sublime.set_timeout(look, OPENING)
+        adapter.on_another_thread(look, looked)
 
 
 class QwenCompanionShowTerminalCommand(sublime_plugin.WindowCommand):
@@ -288,9 +262,7 @@ def _ask(
         waiting.clear()
         say(window, NO_ANSWER)
 
-    def starting() -> None:
-        say(window, STARTING)
-
+    starting = partial(say, window, STARTING)
     identifier = WindowId(window.id())
     adapter.ask(lambda companion: companion.terminal_environment(identifier, family), answer)
     if adapter.is_starting:

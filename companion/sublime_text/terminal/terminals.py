@@ -44,8 +44,11 @@ RUN_HOLDER = "_qwen_companion_run"
 LOOKED_FOR = 5.0
 """Seconds for which it is known which CLIs are there."""
 
-_begun: set[str] = set()
-"""The commands of `run_once` whose terminals were opened."""
+NOT_OPENED = "Terminus has opened no terminal for {name} yet. If it was just installed, restart Sublime Text."
+OPENING = 10_000
+"""Milliseconds after which a terminal that was not opened is told."""
+_opening: dict[str, tuple[int, str]] = {}
+"""The terminals that Terminus is about to open: their names, with their windows and tags."""
 
 
 class RunnableClis:
@@ -143,61 +146,59 @@ def open_terminal(
     variables: Mapping[str, str],
     command: list[str],
     location: str,
-) -> str:
-    """Run a command in a new terminal of Terminus and give it the focus. Returns a name for `has_begun`."""
-    number = _free_number(window, family)
-    suffix = "" if number == 1 else f" {number}"
-    tag = family.launch.key + ("" if number == 1 else f"-{number}")
-    name = secrets.token_hex(8)
-    mark: dict[str, Any] = {"cli": family.launch.key, "folder": folder, "tag": tag, "run": _this_run(), "name": name}
-    arguments = {
-        **_arguments(family.name + suffix, folder, variables, command),
-        "tag": tag,
-        "post_view_hooks": [[OPENED_COMMAND, {"mark": mark}]],
+) -> None:
+    """Run a CLI's command in a new terminal of Terminus and give it the focus. Say so if none has opened."""
+    # The same tag would end the terminal that has it.
+    taken = {terminal.tag for terminal in running(window)} | {
+        tag for number, tag in _opening.values() if number == window.id()
     }
-    match location:
-        case "tab":
-            arguments["show_in_panel"] = False
-        case "split":
-            arguments["show_in_panel"] = False
-            mark["split"] = _split(window)
-        case _:
-            arguments["panel_name"] = family.name + suffix
-    window.run_command("terminus_open", arguments)
-    return name
+    key, number = family.launch.key, 1
+    while (tag := key if number == 1 else f"{key}-{number}") in taken:
+        number += 1
+    title = family.name if number == 1 else f"{family.name} {number}"
+    mark: dict[str, Any] = {"cli": key, "folder": folder, "tag": tag}
+    where: dict[str, Any] = {"panel_name": title} if location == "panel" else {"show_in_panel": False}
+    if location == "split":
+        mark["split"] = _split(window)
+    name = _open(window, mark, {**_arguments(title, folder, variables, command), **where, "tag": tag})
+
+    def look() -> None:
+        if _opening.pop(name, None) and window.is_valid():
+            say(window, NOT_OPENED.format(name=family.name))
+
+    sublime.set_timeout(look, OPENING)
 
 
 def run_once(window: sublime.Window, title: str, folder: str, variables: Mapping[str, str], command: list[str]) -> str:
     """Run a command in a tab with a new terminal of Terminus, with the person's login environment.
 
-    Returns a name for `has_begun` and `is_running_once`. Raises LookupError with a sentence if the program is
-    missing.
+    Returns a name for `has_begun` and `is_running`. Nothing is sent there. Raises LookupError with a sentence if the
+    program is missing.
     """
     if sys.platform == "win32":
         line = shell.plain_windows_command(command)
     else:
         line = shell.plain_command(shell.usual_shell(os.environ), command)
-    arguments = {**_arguments(title, folder, variables, line), "show_in_panel": False}
-    # No CLI runs in it, and nothing is to be sent there.
-    mark = {"once": secrets.token_hex(8), "run": _this_run()}
-    window.run_command("terminus_open", {**arguments, "post_view_hooks": [[OPENED_COMMAND, {"mark": mark}]]})
-    return mark["once"]
+    return _open(window, {}, {**_arguments(title, folder, variables, line), "show_in_panel": False})
+
+
+def _open(window: sublime.Window, mark: Mapping[str, Any], arguments: Mapping[str, Any]) -> str:
+    name = secrets.token_hex(8)
+    _opening[name] = window.id(), mark.get("tag", "")
+    hook = [OPENED_COMMAND, {"mark": {**mark, "run": _this_run(), "name": name}}]
+    window.run_command("terminus_open", {**arguments, "post_view_hooks": [hook]})
+    return name
 
 
 def has_begun(name: str) -> bool:
     """Whether the terminal of a command was opened; it may be closed again."""
-    return name in _begun or any(mark.get("name") == name for mark in _marks())
+    return name not in _opening
 
 
-def is_running_once(name: str) -> bool:
+def is_running(name: str) -> bool:
     """Whether a command of `run_once` runs: it has begun, and neither has it ended nor was its tab closed."""
-    return any(mark.get("once") == name for mark in _marks())
-
-
-def _marks() -> list[dict[str, Any]]:
-    """What is set on the terminals of ours that run."""
-    found = [_mark_of(view) for window in sublime.windows() for view in _live(window)]
-    return [mark for mark in found if mark]
+    marks = [_mark_of(view) for window in sublime.windows() for view in _live(window)]
+    return any(mark and mark.get("name") == name for mark in marks)
 
 
 def _mark_of(view: sublime.View) -> dict[str, Any] | None:
@@ -226,7 +227,7 @@ def _arguments(title: str, folder: str, variables: Mapping[str, str], command: l
 
 def opened(view: sublime.View, mark: dict[str, Any]) -> None:
     """Terminus has opened a terminal of ours."""
-    _begun.add(mark.get("once") or mark.get("name", ""))
+    _opening.pop(mark.get("name", ""), None)
     settings = view.settings()
     settings.set(TERMINAL_SETTING, mark)
     settings.set(FOCUSED_SETTING, time.time_ns())
@@ -321,14 +322,6 @@ def command_of(
         login = shell.usual_shell(os.environ)
         return shell.login_command(login, family.launch, setting, resume=resume, is_decided=is_decided, mcp=mcp)
     return shell.windows_command(family.launch, setting, resume=resume, is_decided=is_decided, mcp=mcp)
-
-
-def _free_number(window: sublime.Window, family: CliFamily) -> int:
-    taken = {terminal.tag for terminal in running(window)}
-    key, number = family.launch.key, 1
-    while (key if number == 1 else f"{key}-{number}") in taken:
-        number += 1
-    return number
 
 
 def _panels(window: sublime.Window) -> list[tuple[str, sublime.View]]:
