@@ -106,18 +106,25 @@ class LoggedTurn:
                 break
             reason, asked = call.reason[-MAX_REASON:], call.asked[:MAX_PROMPT]
             calls.append(replace(call, reason=reason, asked=asked, id=call.id[:_MAX_NAME], name=call.name[:_MAX_NAME]))
-        names = (self.agent, self.model, self.session, self.turn, self.command)
-        agent, model, session, turn, command = (name[:_MAX_NAME] for name in names)
-        return replace(
-            self,
-            agent=agent,
-            calls=tuple(calls),
-            model=model,
-            session=session,
-            turn=turn,
-            prompt=self.prompt[:MAX_PROMPT],
-            command=command,
-        )
+        names = {name: getattr(self, name)[:_MAX_NAME] for name in _NAMES}
+        return replace(self, calls=tuple(calls), prompt=self.prompt[:MAX_PROMPT], **names)
+
+
+_NAMES = ("agent", "model", "session", "turn", "command")
+TEXTS = (*_NAMES, "prompt", "place")
+"""The fields of a turn that are texts. Those of a `ReportedTurn` have the same names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why some lines of a file are there."""
+
+    rows: tuple[int, ...]
+    """From 0."""
+    turn: LoggedTurn
+    call: LoggedCall
+    commit: str = ""
+    """The commit whose note says so; empty if it is our own log."""
 
 
 class ProvenanceLog:
@@ -316,19 +323,8 @@ def _plain(turn: LoggedTurn) -> dict[str, Any]:
         }
         for call in turn.calls
     ]
-    return {
-        "v": _VERSION,
-        "at": turn.at,
-        "agent": turn.agent,
-        "model": turn.model,
-        "session": turn.session,
-        "turn": turn.turn,
-        "prompt": turn.prompt,
-        "place": turn.place,
-        "command": turn.command,
-        "chat": turn.is_chat,
-        "calls": calls,
-    }
+    texts = {name: getattr(turn, name) for name in TEXTS}
+    return {"v": _VERSION, "at": turn.at, **texts, "chat": turn.is_chat, "calls": calls}
 
 
 def _turn(line: bytes, path: str = "") -> LoggedTurn | None:
@@ -350,8 +346,8 @@ def _from_plain(plain: Mapping[str, Any], path: str) -> LoggedTurn | None:
         return None
     every = cast("Sequence[Mapping[str, Any]]", plain["calls"])
     calls = tuple(_call(each) for each in every if not path or each["path"] == path)
-    texts = [_text(plain[name]) for name in ("model", "session", "turn", "prompt", "place", "command")]
-    return LoggedTurn(float(plain["at"]), _text(plain["agent"]), calls, *texts, is_chat=plain["chat"] is True)
+    texts = {name: _text(plain[name]) for name in TEXTS}
+    return LoggedTurn(at=float(plain["at"]), calls=calls, is_chat=plain["chat"] is True, **texts)
 
 
 def _call(plain: Mapping[str, Any]) -> LoggedCall:

@@ -22,7 +22,7 @@ from ..json_text import as_object
 from ..platforms import files
 from ..snapshots import project
 from ..snapshots.git import Git, GitStoppedError, program
-from .log import LoggedCall, LoggedTurn
+from .log import LoggedCall, LoggedTurn, Reason
 
 REF = "refs/notes/ai"
 SCHEMA = "authorship/3.0.0"
@@ -41,17 +41,6 @@ _PROMPT = re.compile("[0-9a-f]{7,16}")
 _WRITTEN = re.compile(rb"^author [^\n]*> (\d{1,11}) [+-]\d{4}$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class NotedLine:
-    """Who has written a committed line. The turn has no prompt: git-ai keeps none in a note."""
-
-    row: int
-    """From 0."""
-    commit: str
-    turn: LoggedTurn
-    call: LoggedCall
-
-
 _Agent = tuple[str, str, str]
 """Its name, its model and its session."""
 _Attested = tuple[str, range, _Agent | None]
@@ -68,10 +57,10 @@ class _Origin:
     """From 1."""
 
 
-def noted(path: str, lines: Sequence[str], rows: Iterable[int]) -> list[NotedLine]:
+def noted(path: str, lines: Sequence[str], rows: Iterable[int]) -> list[Reason]:
     """What the notes say of some lines of a file, from 0; nothing of those that are not committed as they are.
 
-    `path` is a real path, `lines` are the file's as they are now.
+    `path` is a real path, `lines` are the file's as they are now. No turn has a prompt: git-ai keeps none in a note.
     """
     top = project.top(os.path.dirname(path))
     found = project.repository(top) if top else None
@@ -149,7 +138,7 @@ def _listed(names: Iterable[str]) -> bytes:
 
 def _noted(
     objects: _Objects, notes: str, committed: str, lines: Sequence[str], rows: Sequence[int]
-) -> Iterator[NotedLine]:
+) -> Iterator[Reason]:
     data = objects.read([committed], MAX_COMPARED).get(committed)
     if data is None:
         return
@@ -164,12 +153,15 @@ def _noted(
     read = objects.read([*places, *commits], LARGEST)
     texts = {commit: read[place].decode("utf-8", "replace") for place, commit in places.items() if place in read}
     said = {commit: _attested(text, commit) for commit, text in texts.items()}
+    found: dict[tuple[str, _Agent], list[int]] = {}
     for row, line in wanted.items():
         origin = origins.get(line)
         if origin and (agent := _agent(said.get(origin.commit, ()), origin)):
-            written = _WRITTEN.search(read.get(origin.commit, b"").partition(b"\n\n")[0])
-            turn = LoggedTurn(float(written[1]) if written else 0.0, agent[0], (), agent[1], agent[2])
-            yield NotedLine(row, origin.commit, turn.short(), LoggedCall(origin.path, ()))
+            found.setdefault((origin.commit, agent), []).append(row)
+    for (commit, (name, model, session)), own in found.items():
+        written = _WRITTEN.search(read.get(commit, b"").partition(b"\n\n")[0])
+        turn = LoggedTurn(float(written[1]) if written else 0.0, name, (), model, session)
+        yield Reason(tuple(own), turn.short(), LoggedCall("", ()), commit)
 
 
 def _unchanged(before: Sequence[str], after: Sequence[str]) -> dict[int, int]:

@@ -350,7 +350,7 @@ def _claude(talk: _Conversation, line: Object) -> None:
     talk.cwd = talk.cwd or as_text(line.get("cwd"))
     talk.session = talk.session or as_text(line.get("sessionId"))
     if any(line.get(name) is True for name in _CLAUDES_ASIDES):
-        if line.get("isMeta") is True and _is_others(line):
+        if line.get("isMeta") is True and _speaker(line) not in (None, "human"):
             talk.begins(is_theirs=False)
         return
     message = as_object(line.get("message"))
@@ -385,7 +385,7 @@ def _claudes_user(talk: _Conversation, line: Object, parts: Sequence[Object]) ->
         else:
             talk.done(key, _claudes(line.get("toolUseResult")) if len(results) == 1 else None)
     texts = [as_text(part.get("text")) for part in parts if part.get("type") == "text"]
-    if not results or (any(texts) and _is_human(line)):
+    if not results or (any(texts) and _speaker(line) == "human"):
         _claudes_prompt(talk, line, line, texts)
 
 
@@ -394,7 +394,7 @@ def _claudes_prompt(talk: _Conversation, line: Object, said: Object, texts: Sequ
     words = "\n".join(filter(None, texts))
     if command := _CLAUDES_COMMAND.fullmatch(words):  # the text that it stands for is an aside
         words = " ".join(filter(None, command.groups()))
-    if words.strip() and _is_human(said):
+    if words.strip() and _speaker(said) == "human":
         talk.asks(as_text(line.get("uuid")), words, line.get("timestamp"))
     else:  # an interruption, a command, another session, a task in the background that has ended, a picture alone
         talk.begins(is_theirs=False)
@@ -409,13 +409,9 @@ _CLAUDES_ASIDES = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTran
 """What is true of a message that is none of the person's and begins nothing."""
 
 
-def _is_human(said: Object) -> bool:
-    return as_object(said.get("origin")).get("kind") == "human"
-
-
-def _is_others(said: Object) -> bool:
-    """Whether somebody else has said it, such as another session."""
-    return as_object(said.get("origin")).get("kind") not in (None, "human")
+def _speaker(said: Object) -> object:
+    """Who has said it, such as "human" or another session; None if that is the CLI itself."""
+    return as_object(said.get("origin")).get("kind")
 
 
 def _claudes(value: object) -> Object:

@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 from ..background import answered
 from ..changes.change_screen import Listing
 from ..changes.lines import MAX_COMPARED, differences
 from ..changes.places import PlaceError
+from ..changes.rounds import Rounds
 from ..changes.rows import ChangeRow
 from ..comments import code_span
 from ..editor import ChatId, Messages, ReviewId, ViewId, WindowId
@@ -28,7 +29,7 @@ from ..settings import ReadTranscripts
 from ..visible import visible
 from .calls import ReportedTurn, TextReplacement, below, real_path
 from .lines import Effort, Found, LoggedLines, ReplayStep, TooMuchError, added_runs, is_seen, runs_of
-from .log import MAX_REASON, LoggedCall, LoggedTurn, ProvenanceLog
+from .log import MAX_REASON, TEXTS, LoggedCall, LoggedTurn, ProvenanceLog, Reason
 from .notes import noted
 from .transcripts import KINDS, CliTranscript, Kind, Reader, StrangeTranscript, Transcripts, WaitingCall
 
@@ -61,40 +62,12 @@ Texts = Sequence[tuple[str, str, str]]
 """Path, old and new text of each file that was changed in a turn."""
 
 
-class Turns(Protocol):
-    """Knows what was changed in a turn, by the snapshots."""
-
-    def turn_began(self, window: WindowId, chat: ChatId, agent: str, turn: str, words: str, sent: int) -> None:
-        """A turn runs whose key is `turn`. Its prompt was not sent before `sent`, in nanoseconds of Unix time."""
-        ...
-
-    def turn_ended(self, window: WindowId, chat: ChatId, turn: str) -> None:
-        """It has ended."""
-        ...
-
-    async def turn_texts(self, window: WindowId, turn: str) -> list[tuple[str, str, str]] | None:
-        """Path, old and new text of each file that was changed in a turn; None if no snapshots were taken of it."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why some lines of a file are there."""
-
-    rows: tuple[int, ...]
-    """From 0."""
-    turn: LoggedTurn
-    call: LoggedCall
-    commit: str = ""
-    """The commit whose note says so; empty if it is our own log."""
-
-
 class Provenance:
     """The reasons of all windows. `stores` is the folder of the snapshots; None for the user's own."""
 
     def __init__(
         self,
-        turns: Turns,
+        turns: Rounds,
         sharing: Callable[[WindowId], Sharing],
         background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
         messages: Messages,
@@ -205,18 +178,17 @@ class Provenance:
             await asyncio.to_thread(self._proposed.look, proposals)  # their texts may be large
             allowed = await asyncio.to_thread(self._transcripts.allow, wanted)
             await self._ask_first(wanted, allowed)
-            found: dict[str, tuple[CliTranscript, list[WindowId]]] = {}
+            found: dict[str, tuple[CliTranscript, int, list[WindowId]]] = {}
             for kind, window in sorted(allowed):
                 read, since = await asyncio.to_thread(_read, self._transcripts, kind, window, self._sharing(window))
                 read = [transcript for transcript in read if transcript.talk.session not in chats]
                 for transcript in read:
-                    found.setdefault(transcript.path, (transcript, []))[1].append(window)
-                    self._follow(window, transcript, since)
+                    found.setdefault(transcript.path, (transcript, since, []))[2].append(window)
                 if own := [each for each in proposals if each.reader == (kind, window)]:
                     reasons = await asyncio.to_thread(self._proposed.reasons, own, read, self._sharing(window))
                     for number, reason in reasons.items():
                         self._explain(number, reason)
-            told = {key for each, windows in found.values() for key in self._log_fresh(windows, each)}
+            told = {key for seen in found.values() for key in self._follow(*seen)}
             for key, reader in list(self._running.items()):
                 if key not in told or reader not in allowed:  # the transcript has gone, its folder, or the CLI
                     self._end(key)
@@ -236,29 +208,28 @@ class Provenance:
             self.question = QUESTION.format(cli=KINDS[kind])
             self._messages.say(self.question, window)
 
-    def _follow(self, window: WindowId, transcript: CliTranscript, since: int) -> None:
-        """Take on which turns of a transcript have begun and ended. Of several windows the first one has them."""
+    def _follow(self, transcript: CliTranscript, since: int, windows: Sequence[WindowId]) -> Iterator[str]:
+        """Take on what the turns of a transcript have done since, for the windows that see it. Gives those that run.
+
+        They begin and end in the first window. `since` is when it was looked at before, as `Transcripts.look` has it.
+        """
         for turn in transcript.talk.turns:
-            reported = transcript.reported(turn)
-            if turn.state == "new":
+            if is_new := turn.state == "new":
                 turn.state, turn.began = "running", time.time()
+            reported, has_all = transcript.reported(turn), transcript.has_all_of(turn)
+            if is_new:
                 words = " ".join(turn.prompt.split())[:MAX_WORDS]
-                self._running[reported.turn] = transcript.kind, window
-                self._turns.turn_began(window, TERMINAL, reported.agent, reported.turn, words, max(since, turn.after))
+                self._running[reported.turn] = transcript.kind, windows[0]
+                sent = max(since, turn.after)
+                self._turns.turn_began(windows[0], TERMINAL, reported.agent, reported.turn, words, sent)
             is_over = turn.is_over or time.monotonic() - transcript.grown_at > SILENT
-            if turn.state == "running" and is_over and transcript.has_all_of(turn):
+            if turn.state == "running" and is_over and has_all:
                 turn.state = "ended"
                 self._end(reported.turn)
-
-    def _log_fresh(self, windows: Sequence[WindowId], transcript: CliTranscript) -> Iterator[str]:
-        """Log what the turns of a transcript have done since, for the windows that see it. Gives those that run."""
-        for turn in transcript.talk.turns:
-            reported = transcript.reported(turn)
-            if turn.state in {"running", "ended"} and transcript.has_all_of(turn):
-                fresh = {call.id for call in turn.calls} - turn.logged
+            fresh = {call.id for call in turn.calls} - turn.logged
+            if fresh and turn.state != "old" and has_all:
                 turn.logged |= fresh
-                if fresh:
-                    self._log(windows, reported)
+                self._log(windows, reported)
             if turn.state == "running":
                 yield reported.turn
 
@@ -310,7 +281,7 @@ def is_tied(turn: ReportedTurn, texts: Texts | None) -> bool:
 
 
 def log_turn(
-    log: ProvenanceLog, sharings: Sequence[Sharing], turn: ReportedTurn, texts: Texts | None, at: float = 0.0
+    log: ProvenanceLog, sharings: Sequence[Sharing], turn: ReportedTurn, texts: Texts | None
 ) -> list[LoggedTurn]:
     """Write a turn into the log of each folder in which it has written. Returns what was written. It blocks.
 
@@ -323,18 +294,9 @@ def log_turn(
         logged.setdefault(root, {}).setdefault(number, []).append(call)
     written: list[LoggedTurn] = []
     for root, calls in logged.items():
-        each = LoggedTurn(
-            at or time.time(),
-            turn.agent,
-            tuple(call for _, found in sorted(calls.items()) for call in found),
-            turn.model,
-            turn.session,
-            turn.turn,
-            turn.prompt,
-            turn.place,
-            turn.command,
-            turn.is_chat,
-        )
+        own = tuple(call for _, found in sorted(calls.items()) for call in found)
+        texts_of_turn = {name: getattr(turn, name) for name in TEXTS}
+        each = LoggedTurn(time.time(), calls=own, is_chat=turn.is_chat, **texts_of_turn)
         _add(log, root, each)
         written.append(each)
     return written
@@ -433,15 +395,7 @@ def reasons(
         elif who.turn.agent:
             found.setdefault((id(who.turn), id(who.call)), (who, []))[1].append(row)
     known = [Reason(tuple(own), who.turn, who.call) for who, own in found.values()]
-    return [*known, *_noted(real, lines, unknown)] if unknown and is_ours else known
-
-
-def _noted(path: str, lines: Sequence[str], rows: Sequence[int]) -> list[Reason]:
-    """What the notes of commits say of some lines, those of one agent in one commit together."""
-    together: dict[tuple[str, LoggedTurn, LoggedCall], list[int]] = {}
-    for each in noted(path, lines, rows):
-        together.setdefault((each.commit, each.turn, each.call), []).append(each.row)
-    return [Reason(tuple(own), turn, call, commit) for (commit, turn, call), own in together.items()]
+    return [*known, *noted(real, lines, unknown)] if unknown and is_ours else known
 
 
 def _read(transcripts: Transcripts, kind: Kind, window: WindowId, sharing: Sharing) -> tuple[list[CliTranscript], int]:
@@ -542,12 +496,9 @@ def _fitting(proposal: CliProposal, path: str, transcripts: Sequence[CliTranscri
             named = {each.path for each in call.replaced}
             folder, name = os.path.split(proposal.path)
             is_alike = len(named) == 1 and os.path.basename(min(named)) == name
-            if is_alike and real_path(min(named), [folder]) == path and _makes(call.replaced, proposal, effort):
+            is_there = is_alike and real_path(min(named), [folder]) == path
+            if is_there and any(_done(old, call.replaced, effort) == proposal.new for old in proposal.old):
                 yield call
-
-
-def _makes(replaced: Sequence[TextReplacement], proposal: CliProposal, effort: Effort) -> bool:
-    return any(_done(old, replaced, effort) == proposal.new for old in proposal.old)
 
 
 def _done(text: str, replaced: Sequence[TextReplacement], effort: Effort) -> str | None:

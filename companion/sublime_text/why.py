@@ -25,8 +25,7 @@ from .review.header import show_reason
 from .windows import is_chat, is_code, selected_lines
 
 if TYPE_CHECKING:
-    from ..provenance.log import LoggedTurn
-    from ..provenance.why import Reason
+    from ..provenance.log import LoggedTurn, Reason
     from ..review.review import Review
     from .adapter import Adapter
     from .chat.view import ChatView
@@ -65,13 +64,11 @@ class QwenCompanionWhyCommand(sublime_plugin.TextCommand):
         self._shown: tuple[tuple[str, list[int]] | None, int, Sequence[Reason]] = None, 0, ()
         """The file and the lines that were asked about last, the version of the view, and the answer."""
 
-    def is_visible(self) -> bool:
-        """Whether there are lines of a file, or a proposal that has a reason."""
-        return self.is_enabled()
-
     def is_enabled(self) -> bool:
-        """The same."""
+        """Whether there are lines of a file, or a proposal that has a reason."""
         return self._lines() is not None or self._proposal() is not None
+
+    is_visible = is_enabled
 
     def _lines(self) -> tuple[str, list[int]] | None:
         """The file and its lines, from 0: those at the carets, or in the Review those of the change at the caret."""

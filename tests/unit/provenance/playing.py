@@ -13,8 +13,9 @@ from typing import Any
 
 from companion.editor import ReviewId, WindowId
 from companion.exclusion import Sharing
+from companion.provenance.log import Reason
 from companion.provenance.transcripts import Kind, Reader, Transcripts
-from companion.provenance.why import CliProposal, Provenance, Reason
+from companion.provenance.why import CliProposal, Provenance
 from companion.settings import ReadTranscripts
 
 WINDOW = WindowId(1)

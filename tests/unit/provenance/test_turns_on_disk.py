@@ -11,7 +11,8 @@ import pytest
 from companion.changes import rounds
 from companion.exclusion import Sharing
 from companion.provenance.calls import ReportedTurn, TextReplacement, WritingCall
-from companion.provenance.why import Provenance, Reason
+from companion.provenance.log import Reason
+from companion.provenance.why import Provenance
 
 from ..changes.work import CHAT, LINES, WINDOW, Work
 from ..chats.chatting import attached

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from companion.exclusion import Sharing
 from companion.provenance.calls import ReportedTurn, TextReplacement, WritingCall
-from companion.provenance.log import ProvenanceLog
-from companion.provenance.why import Reason, log_save, log_turn, reasons
+from companion.provenance.log import ProvenanceLog, Reason
+from companion.provenance.why import log_save, log_turn, reasons
 
 Edit = tuple[str | None, str, str]
 """What was there, what is there then, and what was said before."""
