@@ -12,7 +12,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -26,7 +26,7 @@ from ..editor import WindowId
 from ..problems import LONGEST, FileProblems, Result, ShownProblems, of_build, of_linter, of_lsp, problems_text
 from ..visible import ShownText
 from . import package
-from .actions import Recipient, add_to_prompt, choose_recipient, meant, named_in, paste, recipients
+from .actions import Recipient, add_to_prompt, choose_recipient, done_or_copied, meant, named_in, paste, recipients
 from .buffers import text_of
 from .panels import say, to_clipboard
 from .terminal.terminals import Terminal
@@ -183,13 +183,6 @@ def build_problems(window: sublime.Window, paths: Sequence[str] | None) -> list[
     return [FileProblems(path, by_path.get(path, []), _of_build) for path in wanted]
 
 
-def has_build(window: WindowId) -> bool:
-    """Whether the last build of a window has reported anything."""
-    found = find_window(window)
-    panel = found.find_output_panel(BUILD_PANEL) if found else None
-    return bool(panel and _results(panel))
-
-
 _KEPT: dict[int, tuple[int, list[Result]]] = {}
 """The results of a panel by its id, with its change count, so that the same are the same objects."""
 
@@ -225,7 +218,8 @@ class EditorProblems:
 
     def has_provider(self, window: sublime.Window) -> bool:
         """Whether anything could know problems of a window's files. To be called on the UI thread."""
-        return lsp_api() is not None or linter_errors() is not None or has_build(WindowId(window.id()))
+        panel = window.find_output_panel(BUILD_PANEL)
+        return lsp_api() is not None or linter_errors() is not None or bool(panel and _results(panel))
 
     def read(self, window: WindowId, paths: Sequence[str] | None, done: Done) -> None:
         """Read the problems of some files, or of all. May be called on any thread.
@@ -272,14 +266,17 @@ class EditorProblems:
         self._seen.pop(path, None)
         self._edited.pop(path, None)
 
-    def _read(self, window: WindowId, paths: Sequence[str] | None) -> _Read | None:
+    def _read(self, window: WindowId, paths: Sequence[str] | None) -> ShownProblems | None:
+        """What can be known without the UI thread; of a build, only that nobody else knows anything."""
         found = find_window(window)
         if found is None:
             return None
         provider, problems = "LSP", _lsp_problems(found, paths)
         if problems is None:
             provider, problems = "SublimeLinter", linter_problems(found, paths)
-        return _Read(provider, problems, self._awaited(problems or [], paths), dict(self._seen))
+        if problems is None:
+            provider, problems = "build", []
+        return ShownProblems(provider, problems, seen=dict(self._seen), awaited=self._awaited(problems, paths))
 
     def _awaited(self, problems: Sequence[FileProblems], paths: Sequence[str] | None) -> list[str]:
         """The files that were changed, if nothing new is known of them yet."""
@@ -303,31 +300,19 @@ class EditorProblems:
         return [path for path in self._edited if paths is None or path in paths]
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """What the worker thread hands over to the UI thread."""
-
-    provider: str
-    problems: Sequence[FileProblems] | None
-    """None if there are neither language servers nor linters."""
-    awaited: Sequence[str]
-    seen: Mapping[str, float]
-
-
-def _complete(window: WindowId, paths: Sequence[str] | None, read: _Read | None) -> ShownProblems | None:
+def _complete(window: WindowId, paths: Sequence[str] | None, read: ShownProblems | None) -> ShownProblems | None:
     """With the results of a build if nobody else knows anything, and with the texts. On the UI thread."""
     found = find_window(window)
     if found is None or read is None:
         return None
-    provider, problems = read.provider, read.problems
-    if problems is None:
-        provider, problems = "build", build_problems(found, paths) or []
+    problems = (build_problems(found, paths) or []) if read.provider == "build" else read.files
     open_views = {name: view for view in found.views() if (name := view.file_name())}
     shown = {file.path for file in problems if file.rows}
     texts = {path: text_of(view) for path, view in open_views.items() if path in shown and view.size() <= MAX_TEXT}
     unchecked = [path for path in paths or () if path not in open_views]
     seen = {path: read.seen[path] for path in open_views if path in read.seen}
-    return ShownProblems(provider, problems, tuple(found.folders()), texts, unchecked, seen, read.awaited)
+    folders = tuple(found.folders())
+    return replace(read, files=problems, folders=folders, texts=texts, unchecked=unchecked, seen=seen)
 
 
 Scope = Literal["file", "selection", "window"]
@@ -373,7 +358,7 @@ def send_problems(adapter: Adapter, window: sublime.Window, scope: Scope) -> Non
 def _give(adapter: Adapter, window: sublime.Window, problems: Sequence[Diagnostic]) -> None:
     choices = meant(recipients(adapter.chats, window))
     if not choices:
-        _copy(problems)
+        to_clipboard(_as_markdown(problems))
         say(window, NOBODY)
     else:
         choose_recipient(window, choices, partial(_give_to, adapter, window, problems), "Send the problems to")
@@ -381,21 +366,16 @@ def _give(adapter: Adapter, window: sublime.Window, problems: Sequence[Diagnosti
 
 def _give_to(adapter: Adapter, window: sublime.Window, problems: Sequence[Diagnostic], recipient: Recipient) -> None:
     target = recipient.target
-    if not isinstance(target, Terminal):
+    if isinstance(target, Terminal):
+        text = ShownText(problems_text(problems, partial(named_in, target)))
+        paste(target, window, text, done_or_copied(window, _as_markdown(problems), IN_CLIPBOARD))
+    else:
         add_to_prompt(target, problems_text(problems, lambda path, _: below(path, target.folder)), [])
         adapter.chats.go_to(target)
-        return
-
-    def done(why: str) -> None:
-        if why:
-            _copy(problems)
-            say(window, f"{why} {IN_CLIPBOARD}")
-
-    paste(target, window, ShownText(problems_text(problems, partial(named_in, target))), done)
 
 
-def _copy(problems: Sequence[Diagnostic]) -> None:
-    to_clipboard(ShownText(problems_text(problems, lambda path, lines: markdown(path, lines) if lines else path)))
+def _as_markdown(problems: Sequence[Diagnostic]) -> ShownText:
+    return ShownText(problems_text(problems, lambda path, lines: markdown(path, lines) if lines else path))
 
 
 class QwenCompanionSendProblemsCommand(sublime_plugin.WindowCommand):
