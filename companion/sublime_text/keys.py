@@ -42,35 +42,29 @@ class Keys:
     def __init__(self) -> None:
         self._bindings: list[_Binding] | None = None
 
-    def of(self, command: str, **args: object) -> str:
+    def of(self, command: str, *, works_everywhere: bool = False, **args: Any) -> str:
         """The key of a command of ours with these arguments, such as “Ctrl+F8”; empty if the person has none for it.
 
-        Of `command`, the part after the package's name is given. The argument `by_key` is left out.
+        Of `command`, the part after the package's name is given. The argument `by_key` is left out. With
+        `works_everywhere`, only a key that works in every view counts.
         """
-        return self._key(command, args)
-
-    def everywhere(self, command: str) -> str:
-        """The key of a command that works in every view; empty if the person has none for it."""
-        return self._key(command, {}, only_everywhere=True)
-
-    def _key(self, command: str, args: Mapping[str, object], *, only_everywhere: bool = False) -> str:
         if self._bindings is None:
             self._bindings = [binding for name in _FILES for binding in _read(name)]
         wanted = f"{OWN}_{command}"
         taken: set[tuple[str, ...]] = set()
         for binding in reversed(self._bindings):
             is_wanted = binding.command == wanted and binding.args == args and binding.keys not in taken
-            if is_wanted and (binding.is_everywhere or not only_everywhere):
+            if is_wanted and (binding.is_everywhere or not works_everywhere):
                 return _typed(binding.keys) or ", ".join(map(_shown, binding.keys))
             if binding.command != wanted and binding.is_for_us and not binding.command.startswith(OWN):
                 taken.add(binding.keys)
         return ""
 
-    def after(self, words: str, command: str, **args: object) -> str:
+    def after(self, words: str, command: str, **args: Any) -> str:
         """Words with the key of a command behind them, such as “Accept Ctrl+S”; the words alone without one."""
         return " ".join(filter(None, (words, self.of(command, **args))))
 
-    def in_brackets(self, command: str, **args: object) -> str:
+    def in_brackets(self, command: str, **args: Any) -> str:
         """The key of a command such as “ (F8)”, to be put behind a sentence; empty without one."""
         key = self.of(command, **args)
         return f" ({key})" if key else ""

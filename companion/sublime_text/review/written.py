@@ -274,7 +274,7 @@ class WrittenChanges:
         target = find_window(window)
         view = target.active_view() if target else None
         if target and view:
-            key = KEYS.of("take_back") if VIEWS.is_ours(view, *REVIEWS) else KEYS.everywhere("take_back")
+            key = KEYS.of("take_back", works_everywhere=not VIEWS.is_ours(view, *REVIEWS))
             then = f" · Take Back {key or '(in the palette)'}"
             shown = f"{shortened(said, LONGEST_MESSAGE - len(then))}{then}"
             NOTICES.note(shown, target)
