@@ -48,61 +48,6 @@ _KINDS = (
 Done = Callable[[SymbolPlaces | None], object]
 
 
-class LspRequest:
-    """A request to each server of a window that has a capability. `done` gets their answers, on the worker thread.
-
-    `params` is called for each session, since LSP writes tokens into the result.
-    """
-
-    def __init__(
-        self, method: str, capability: str, params: Callable[[], Mapping[str, Any]], done: Callable[[list[Any]], object]
-    ) -> None:
-        self._method = method
-        self._capability = capability
-        self._params = params
-        self._done = done
-        self._sent: list[tuple[Any, int]] = []
-        self._answers: list[Any] = []
-        self._waiting = 0
-        self._is_over = False
-
-    def send(self, window: sublime.Window) -> None:
-        """To be called on the worker thread."""
-        module = lsp_api()
-        asked = [each for each in lsp_sessions(window) if _has(each, self._capability)] if module else []
-        self._waiting = len(asked) + 1
-        for session in asked:
-            try:
-                request = module.Request(self._method, dict(self._params()))  # pyright: ignore[reportOptionalMemberAccess]
-                sent = session.send_request_async(request, self._answered, lambda _: self._answered(None))
-                self._sent.append((session, sent))
-            except Exception:
-                logger.debug("LSP does not send %s", self._method, exc_info=True)
-                self._answered(None)
-        self._answered(None)
-
-    def cancel(self) -> None:
-        """Nobody waits for the answer any more. May be called on any thread."""
-        sublime.set_timeout_async(self._cancel)
-
-    def _cancel(self) -> None:
-        if not self._is_over:
-            self._is_over = True
-            for session, sent in self._sent:
-                try:
-                    session.cancel_request_async(sent)
-                except Exception:
-                    logger.debug("LSP does not cancel %s", self._method, exc_info=True)
-
-    def _answered(self, answer: Any) -> None:
-        self._waiting -= 1
-        if answer is not None:
-            self._answers.append(answer)
-        if not self._waiting and not self._is_over:
-            self._is_over = True
-            self._done(self._answers)
-
-
 def _has(session: Any, capability: str) -> bool:
     try:
         return bool(session.has_capability(capability, check_views=True))
@@ -118,7 +63,11 @@ class SymbolSearch:
         self._window = window
         self._question = question
         self._done = done
-        self._request: LspRequest | None = None
+        # What a question to language servers needs is the worker thread's.
+        self._sent: list[tuple[Any, int]] = []
+        self._places: set[SymbolPlace] = set()
+        self._waiting = 0
+        self._is_over = False
 
     def begin(self) -> None:
         """To be called on the UI thread."""
@@ -137,8 +86,16 @@ class SymbolSearch:
 
     def cancel(self) -> None:
         """Nobody waits for the answer any more. May be called on any thread."""
-        if self._request:
-            self._request.cancel()
+        sublime.set_timeout_async(self._cancel)
+
+    def _cancel(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            for session, sent in self._sent:
+                try:
+                    session.cancel_request_async(sent)
+                except Exception:
+                    logger.debug("LSP does not cancel a request", exc_info=True)
 
     def _ask_references(self, window: sublime.Window) -> None:
         question = self._question
@@ -168,15 +125,36 @@ class SymbolSearch:
         params: Callable[[], Mapping[str, Any]],
         read: Callable[[Any], Iterable[SymbolPlace]],
     ) -> None:
-        def answered(answers: list[Any]) -> None:
-            places = sorted({place for answer in answers for place in read(answer)})
-            sublime.set_timeout(lambda: self._answered(tuple(places)))
+        """Ask each server of the window that has a capability.
 
-        self._request = request = LspRequest(method, capability, params, answered)
-        sublime.set_timeout_async(lambda: request.send(window))
+        `params` is called for each of them, since LSP writes tokens into the result; `read` finds places in an answer.
+        """
 
-    def _answered(self, places: tuple[SymbolPlace, ...]) -> None:
-        window = find_window(self._window)
+        def answered(answer: Any) -> None:
+            self._waiting -= 1
+            self._places.update(read(answer))
+            if not self._waiting and not self._is_over:
+                self._is_over = True
+                sublime.set_timeout(self._answered)
+
+        def send() -> None:
+            module = lsp_api()
+            asked = [each for each in lsp_sessions(window) if _has(each, capability)] if module else []
+            self._waiting = len(asked) + 1
+            for session in asked:
+                try:
+                    request = module.Request(method, dict(params()))  # pyright: ignore[reportOptionalMemberAccess]
+                    sent = session.send_request_async(request, answered, lambda _: answered(None))
+                    self._sent.append((session, sent))
+                except Exception:
+                    logger.debug("LSP does not send %s", method, exc_info=True)
+                    answered(None)
+            answered(None)
+
+        sublime.set_timeout_async(send)
+
+    def _answered(self) -> None:
+        window, places = find_window(self._window), tuple(sorted(self._places))
         if window is None:
             self._done(None)
         else:
