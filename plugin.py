@@ -111,7 +111,6 @@ from .companion.sublime_text.terminal.terminal_commands import (
     QwenCompanionRunCommand,
     QwenCompanionSendCommand,
     QwenCompanionShowTerminalCommand,
-    QwenCompanionTerminalListener,
     QwenCompanionTerminalOpenedCommand,
 )
 from .companion.sublime_text.why import (

@@ -107,11 +107,11 @@ class TestProjects(PosingCase):
         for posed in VALUES:
             self.pose(posed)
             for view in (self.view, scratch):
-                adapter.events.activated(view)
+                adapter.events.on_activated(view)
                 listener = loaded("sublime_text.chat.listener").QwenCompanionChatListener()
                 listener.on_selection_modified(view)
                 listener.on_modified(view)
-            adapter.events.restored(self.window)
+            adapter.events.on_load_project(self.window)
             adapter.chats.adopt_visible()
             yield 1
             self.assert_plain(self.view, before)
@@ -179,7 +179,7 @@ class TestWorkspaces(PosingCase):
         view.settings().update(settings)
         view.set_scratch(True)
         loaded("sublime_text.listeners").QwenCompanionListener().on_load_project(self.window)
-        loaded("sublime_text.package").adapter().events.activated(view)
+        loaded("sublime_text.package").adapter().events.on_activated(view)
         return view
 
     def test_a_tab_that_says_it_is_ours_is_plain_text(self) -> Steps:
@@ -342,7 +342,7 @@ class TestOwnViews(ChatCase):
         self.chats.calls.clear()
         views().hand_over()
         self.assertEqual(kind_of(self.view), "")
-        self.adapter.events.restored(self.window)
+        self.adapter.events.on_load_project(self.window)
         self.adapter.chats.adopt_visible()
         yield from self.told("open")
         chosen = {"chosen": {"session": "session-1", "mode": "plan"}}
@@ -359,7 +359,7 @@ class TestOwnViews(ChatCase):
         self.view.set_read_only(False)
         self.view.run_command("append", {"characters": "; rm -rf ~"})
         before = set(self.window.views())
-        self.adapter.events.restored(self.window)
+        self.adapter.events.on_load_project(self.window)
         self.adapter.chats.adopt_visible()
         yield from self.told("open")
         self.assertEqual(self.adapter.chats.of(self.window).text.prompt, "mine")
@@ -380,7 +380,7 @@ class TestOwnViews(ChatCase):
             yield lambda: views()._writer._thread is None
         self.adapter.chats.close_all()
         views().hand_over()
-        self.adapter.events.restored(self.window)
+        self.adapter.events.on_load_project(self.window)
         self.adapter.chats.adopt_visible()
         yield from self.told("open")
         self.assertEqual(self.adapter.chats.of(self.window).text.prompt, "old and new")
@@ -403,7 +403,7 @@ class TestOwnViews(ChatCase):
             views().remember(self.window, prompts._KEPT, kept)
             self.adapter.chats.close_all()
             self.chats.calls.clear()
-            self.adapter.events.activated(self.view)
+            self.adapter.events.on_activated(self.view)
             yield from self.told("open")
             self.assertIn("mine", self.adapter.chats.of(self.window).text.prompt)
             prompts.kept_session(self.window, str(self.folder), "")
@@ -421,7 +421,7 @@ class TestOwnViews(ChatCase):
         for folder in ("/", str(self.folder.parent), str(self.folder / "sub"), ""):
             views().of(self.view).keep(folder=folder)
             self.adapter.chats.adopt_visible()
-            self.adapter.events.activated(self.view)
+            self.adapter.events.on_activated(self.view)
             yield 1
             self.assertEqual(self.chats.of("open"), [])
 
@@ -433,11 +433,11 @@ class TestOwnViews(ChatCase):
             self.chats.calls.clear()
             views().of(self.view).keep(agent="Own")
             self.adapter.chats.adopt_visible()
-            self.adapter.events.activated(self.view)
+            self.adapter.events.on_activated(self.view)
             yield 1
             self.assertEqual(self.chats.of("open"), [])
             self.adapter.consent.allow(agent, str(self.folder))
-            self.adapter.events.activated(self.view)
+            self.adapter.events.on_activated(self.view)
             yield from self.told("open")
 
     def test_the_person_goes_on_with_a_chat_after_the_package_has_come_anew(self) -> None:

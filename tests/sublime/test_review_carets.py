@@ -312,7 +312,7 @@ class TestAnotherWindow(CaretCase):
     def drag(self, window: sublime.Window) -> None:
         """Have the tab in a window, as far as a package can notice it: no command of the editor moves it there."""
         self.places[self.tab] = window
-        self.adapter.events.activated(self.tab)
+        self.adapter.events.on_activated(self.tab)
 
     def test_its_keys_go_on_deciding(self) -> Steps:
         """It was dead, and its own window thought that it was still open."""
@@ -347,12 +347,12 @@ class TestAnotherWindow(CaretCase):
         self.window.run_command("clone_file")
         clone = self.window.active_view()
         assert clone
-        self.adapter.events.activated(clone)
+        self.adapter.events.on_activated(clone)
         self.tab = clone
         self.drag(self.there)
         self.assertEqual(self.adapter.review.tab(self.there).view, clone)
         for self.tab, line in ((own, "three"), (clone, "thirty")):
-            self.adapter.events.activated(self.tab)
+            self.adapter.events.on_activated(self.tab)
             tabs = [self.adapter.review.tab(window) for window in (self.window, self.there)]
             self.assertEqual([tab.view for tab in tabs if tab], [self.tab])
             yield self.has("▾ app.py", line)
@@ -365,7 +365,7 @@ class TestAnotherWindow(CaretCase):
         dragged, own = self.tab, self.adapter.review.show(self.there)
         self.drag(self.there)
         for self.tab, line in ((dragged, "line 30"), (own, "three")):
-            self.adapter.events.activated(self.tab)
+            self.adapter.events.on_activated(self.tab)
             self.assertEqual(self.adapter.review.tab(self.there).view, self.tab)
             yield self.has("▾ app.py", line)
             self.go_to(line)

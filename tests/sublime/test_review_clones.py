@@ -128,7 +128,7 @@ class TestAnotherWindow(CompanionCase):
         for owner, name, told in ((sublime.View, "window", window), (sublime.Window, "active_view", focused)):
             self.enterContext(patch.object(owner, name, told))
         self.adapter = loaded("sublime_text.package").adapter()
-        self.adapter.events.activated(dragged)
+        self.adapter.events.on_activated(dragged)
 
     def test_it_belongs_to_the_window_that_it_is_in(self) -> Steps:
         self.drag()
@@ -205,7 +205,7 @@ class TestAnotherWindow(CompanionCase):
     def test_its_edits_are_kept_when_the_project_that_it_came_from_closes(self) -> Steps:
         self.drag()
         self.edit(self.proposal, "mine\n")
-        self.adapter.events.project_closed(self.window)
+        self.adapter.events.on_pre_close_project(self.window)
         yield lambda: self.cli.outcomes
         self.assertEqual([method for method, _ in self.cli.outcomes], ["ide/diffRejected"])
         kept = lambda: [view for view in self.there.views() if view.name() == "app.py (your edits)"]  # noqa: E731

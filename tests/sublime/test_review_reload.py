@@ -81,7 +81,7 @@ class TestReload(ReloadCase):
         yield from self.reload()
         first = loaded("sublime_text.package").adapter()
         self.unload()
-        first.events.restored(self.window)  # it was waiting for its turn on the editor's thread
+        first.events.on_load_project(self.window)  # it was waiting for its turn on the editor's thread
         self.assertTrue(self.proposal.is_valid())
         yield from self.load()
         self.assertEqual((self.cli.outcomes, self.proposal.is_valid()), ([], True))

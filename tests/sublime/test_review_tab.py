@@ -124,7 +124,7 @@ class TestReview(ReviewCase):
         self.window.run_command("clone_file")
         clone = self.window.active_view()
         assert clone
-        loaded("sublime_text.package").adapter().events.activated(clone)
+        loaded("sublime_text.package").adapter().events.on_activated(clone)
         saved.retarget(str(self.folder / "review.txt"))
         saved.run_command("save")
         for view in (saved, clone):

@@ -124,13 +124,13 @@ class TestUnsavedText(CompanionCase):
         """As by a formatter, which runs after the save: the tab has unsaved text when we hear of it."""
         self.type("mine\n")
         yield from self.agent_writes(BEFORE.replace("line 6\n", "line six\n"))
-        real = self.adapter.events.saved
+        real = self.adapter.events.on_post_save
 
         def saved(view: sublime.View) -> None:
             self.type("typed\n")
             real(view)
 
-        with patch.object(self.adapter.events, "saved", saved):
+        with patch.object(self.adapter.events, "on_post_save", saved):
             self.view.run_command("save")
             yield lambda: self.view.is_dirty() and text_of(self.view).startswith("typed")
         yield lambda: not self.screen.phantoms(self.view, PHANTOM)

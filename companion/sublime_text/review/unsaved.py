@@ -361,7 +361,7 @@ class UnsavedTexts:
         if merged != mine:
             buffers.edit(view, [buffers.smallest_edit(mine, merged)])
         self._adapter.loaded.based(view, theirs.text)
-        self._adapter.events.loaded(view)
+        self._adapter.events.on_load(view)
         self._decided[view.id()] = _digest(theirs.text), _Bases(written.bases.before, theirs.text)
         self._end(view)
         say(view.window(), MERGED)
@@ -396,7 +396,7 @@ class UnsavedTexts:
         self._end(view)
         say(view.window(), TAKEN)
         self._adapter.on_another_thread(
-            lambda: _write_exactly(written.path, theirs.data, saved), lambda _: self._adapter.events.loaded(view)
+            lambda: _write_exactly(written.path, theirs.data, saved), lambda _: self._adapter.events.on_load(view)
         )
 
     def _is_other(self, written: _Written, mine: str) -> bool:

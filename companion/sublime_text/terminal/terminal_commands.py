@@ -188,18 +188,6 @@ class QwenCompanionTerminalOpenedCommand(sublime_plugin.TextCommand):
         terminals.opened(self.view, mark)
 
 
-class QwenCompanionTerminalListener(sublime_plugin.EventListener):
-    """Notices which terminal gets the focus and which one closes."""
-
-    def on_activated(self, view: sublime.View) -> None:
-        """A view got the focus."""
-        terminals.activated(view)
-
-    def on_pre_close(self, view: sublime.View) -> None:
-        """A tab is about to close."""
-        terminals.closing(view)
-
-
 class QwenCompanionCopyEnvironmentCommand(sublime_plugin.WindowCommand):
     """Copy the commands that connect a terminal outside the editor to this window.
 
