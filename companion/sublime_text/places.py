@@ -230,9 +230,7 @@ def _when_loaded(view: sublime.View, shown: Callable[[sublime.View], object], lo
 
 MARK = "qwen_companion.followed"
 QUIET = 300
-"""Milliseconds between two places that are shown."""
-LOOK = 400
-"""Milliseconds between two checks whether the person has scrolled."""
+"""Milliseconds between two places that are shown, and between two checks whether the person has scrolled."""
 STARTED = "You follow {who} until you type or scroll in the file that is shown."
 STOPPED = "You no longer follow the agent."
 _FLAGS = sublime.RegionFlags.HIDDEN | sublime.RegionFlags.NO_UNDO
@@ -253,6 +251,7 @@ class _Followed:
     looked_at: Visit | None = None
     """What is shown once it is known to be a file."""
     is_busy: bool = False
+    """Whether something was shown since the last check."""
 
 
 class Following:
@@ -274,9 +273,9 @@ class Following:
 
     def begin(self, window: sublime.Window, chat: ChatId | None, who: str) -> None:
         """Follow the agent of a chat; without a chat, all agents of the window."""
-        self._followed[window.id()] = _Followed(chat)
+        self._followed[window.id()] = followed = _Followed(chat)
         say(window, STARTED.format(who=who))
-        self._look(window)
+        self._go_on(window, followed)
 
     def stop(self, window: sublime.Window) -> None:
         """Follow nobody any more."""
@@ -333,13 +332,22 @@ class Following:
         if window.is_valid() and self._is_shown(window, view) and window.active_view() == view:
             self.stop(window)
 
-    def _show(self, window: sublime.Window, followed: _Followed) -> None:
-        visit, followed.due = followed.due, None
-        if visit is None or not window.is_valid() or self._followed.get(window.id()) is not followed:
-            followed.is_busy = False
+    def _go_on(self, window: sublime.Window, followed: _Followed) -> None:
+        """Stop once the person has scrolled; else show what is due, now and from time to time."""
+        if self._followed.get(window.id()) is not followed or not window.is_valid():
             return
+        followed.is_busy = False
+        self._show(window, followed)
+        if (view := followed.view) and view.is_valid():
+            followed.at, followed.version = tuple(view.viewport_position()), view.change_count()
+        sublime.set_timeout(lambda: self._go_on(window, followed), QUIET)
+
+    def _show(self, window: sublime.Window, followed: _Followed) -> None:
         if self._was_scrolled(followed):
             self.stop(window)
+            return
+        visit, followed.due = followed.due, None
+        if visit is None:
             return
         followed.is_busy = True
 
@@ -362,29 +370,12 @@ class Following:
         self._adapter.on_another_thread(
             lambda: not why_unopened(visit.path) and not sharing.is_excluded(visit.path, folders), looked
         )
-        sublime.set_timeout(lambda: self._show(window, followed), QUIET)
 
     def _mark(self, window: sublime.Window, followed: _Followed, view: sublime.View, visit: Visit, line: int) -> None:
         """Scroll to a line of the view that is shown, unless the agent is elsewhere by now."""
         if self._followed.get(window.id()) is followed and followed.view == view and followed.looked_at is visit:
             followed.at = ()
             view.add_regions(MARK, [scroll_to(view, line)], "region.bluish", "dot", _FLAGS)
-
-    def _look(self, window: sublime.Window) -> None:
-        """Stop once the person has scrolled."""
-        followed = self._followed.get(window.id())
-        if followed is None or not window.is_valid():
-            return
-        if self._was_scrolled(followed):
-            self.stop(window)
-            return
-        if view := followed.view if followed.view and followed.view.is_valid() else None:
-            followed.at, followed.version = tuple(view.viewport_position()), view.change_count()
-        sublime.set_timeout(lambda: self._look_if_same(window, followed), LOOK)
-
-    def _look_if_same(self, window: sublime.Window, followed: _Followed) -> None:
-        if self._followed.get(window.id()) is followed:
-            self._look(window)
 
     @staticmethod
     def _was_scrolled(followed: _Followed) -> bool:
@@ -425,11 +416,13 @@ class QwenCompanionFollowCommand(sublime_plugin.WindowCommand):
 
     def is_enabled(self) -> bool:
         """Whether an agent is here."""
-        return _has_agent(self.window)
+        adapter = package.adapter()
+        if adapter is None:
+            return False
+        is_connected = adapter.chats.within(self.window) or adapter.status_bar.clis(self.window)
+        return bool(is_connected or adapter.following.follows(self.window))
 
-    def is_visible(self) -> bool:
-        """The same."""
-        return _has_agent(self.window)
+    is_visible = is_enabled
 
     def is_checked(self) -> bool:
         """Whether an agent is followed."""
@@ -463,10 +456,3 @@ class QwenCompanionRecentFilesCommand(sublime_plugin.WindowCommand):
     def _open(self, visit: Visit) -> None:
         if adapter := package.adapter():
             open_place(adapter, self.window, visit.path, visit.line)
-
-
-def _has_agent(window: sublime.Window) -> bool:
-    adapter = package.adapter()
-    if adapter is None:
-        return False
-    return bool(adapter.chats.within(window) or adapter.status_bar.clis(window) or adapter.following.follows(window))
