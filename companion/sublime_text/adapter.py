@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sublime
 
-from ..background import Executor, guarded
+from ..background import Executor, LoopTasks, guarded
 from ..clis.mcp_configuration import renew
 from ..editor import WindowId, sentence
 from ..log import Log
@@ -38,8 +38,6 @@ from .window_tools import SCRIPT, WindowTools
 from .windows import Focus, WindowStates, refusal, windows_to_serve
 
 if TYPE_CHECKING:
-    import asyncio
-
     from ..companion import Companion
 
 T = TypeVar("T")
@@ -77,8 +75,8 @@ class Adapter:
         self.diffs = Diffs(self)
         self.consent = Consent(self.settings)
         self.chats = ChatViews(self)
-        self._questions: set[asyncio.Task[None]] = set()
-        """Questions that are being answered. Lives on the companion thread."""
+        self._questions = LoopTasks()
+        """Those that are being answered. Lives on the companion thread."""
         self.reports = StatusReports(self)
         self.comments = CommentPanel(self)
         self.tools = WindowTools(self)
@@ -153,14 +151,7 @@ class Adapter:
             else:
                 self.bridge.post(lambda: answer(result))
 
-        def begin(companion: Companion) -> None:
-            import asyncio  # noqa: PLC0415 - it would stall the UI thread
-
-            task = asyncio.get_running_loop().create_task(put(companion))
-            self._questions.add(task)
-            task.add_done_callback(self._questions.discard)
-
-        self.thread.post(begin)
+        self.thread.post(lambda companion: self._questions(put(companion)))
 
     def on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
         """Call something that may take a while, and then `done` with its result on the UI thread.

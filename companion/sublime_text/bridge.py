@@ -121,19 +121,18 @@ def expect(
     While the companion is starting, `starting` is called each time that it is not. After the start it has the whole
     time again, because it answers only then. `silent` is called once, when that has passed.
     """
+    was_starting = is_starting()
 
-    def look(was_starting: bool) -> None:
+    def look() -> None:
+        nonlocal was_starting
         if is_over():
             return
-        is_starting_still = is_starting()
-        if is_starting_still:
+        had_time, was_starting = not was_starting, is_starting()
+        if was_starting:
             starting()
-        elif not was_starting:
+        elif had_time:
             silent()
             return
-        wait(is_starting_still)
+        sublime.set_timeout(look, patience())
 
-    def wait(was_starting: bool) -> None:
-        sublime.set_timeout(lambda: look(was_starting), patience())
-
-    wait(is_starting())
+    sublime.set_timeout(look, patience())

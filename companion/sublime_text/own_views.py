@@ -151,20 +151,19 @@ class _Writer:
         return self._thread
 
     def _run(self) -> None:
-        refused: dict[str, Mapping[str, Any] | None] = {}
         while True:
             self._hurry.wait(DELAY)
             with self._lock:
                 due = dict(self._due)
-                if all(path in refused and one is refused[path] for path, one in due.items()):
-                    self._thread = None
-                    return
-            refused = {path: content for path, content in due.items() if not _is_written(path, content)}
+            written = [path for path, content in due.items() if _is_written(path, content)]
             with self._lock:
                 # Only now: whoever asks meanwhile gets what is being written.
-                for path, content in due.items():
-                    if path not in refused and self._due[path] is content:
+                for path in written:
+                    if self._due[path] is due[path]:
                         del self._due[path]
+                if all(path in due and content is due[path] for path, content in self._due.items()):
+                    self._thread = None  # what is left was refused
+                    return
 
 
 def _is_written(path: str, content: Mapping[str, Any] | None) -> bool:

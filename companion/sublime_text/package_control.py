@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import sublime
@@ -183,7 +184,7 @@ class Libraries:
         """Ask in a panel that stays until it is answered. Escape does not answer it."""
         choices: list[PanelItem] = [
             ("Add the repository and install", self._settings.value("repository"), self._install),
-            ("No", "“Qwen: Repair Libraries” asks again", self._decline),
+            ("No", "“Qwen: Repair Libraries” asks again", partial(self._remember_answer, offer=False)),
         ]
         choose(window, choices, QUESTION, stays=True)
 
@@ -191,9 +192,6 @@ class Libraries:
         self._remember_answer(offer=True)
         add(self._settings.value("repository"))
         self._begin()
-
-    def _decline(self) -> None:
-        self._remember_answer(offer=False)
 
     def _remember_answer(self, *, offer: bool) -> None:
         if self._settings.value("offer_libraries") != offer:

@@ -138,7 +138,6 @@ class LiveReport:
         self._reports = reports
         self._text = ""
         self._is_first = True
-        self._wanted = True
         self._phantoms = sublime.PhantomSet(self.view, PHANTOMS)
         self._remedies: list[tuple[int, Remedy]] = []
         """The remedies with the points at which their findings begin."""
@@ -149,7 +148,7 @@ class LiveReport:
 
     def close(self) -> None:
         """Stop. The text stays."""
-        self._wanted = False
+        self._reports.ended(self)
         if self.view.is_valid():
             self._phantoms.update([])
 
@@ -164,10 +163,7 @@ class LiveReport:
 
     def _show(self, facts: Facts, is_last: bool) -> None:
         text = report(facts)
-        if not self._wanted:
-            return
-        if not self._page.is_open:
-            self._reports.ended(self)
+        if not self._goes_on():
             return
         # A renewed report is shown when it is complete or can't be, and not while the person selects in it.
         is_wanted = self._is_first or is_last or facts.note not in ("", ASKING)
@@ -180,14 +176,18 @@ class LiveReport:
             sublime.set_timeout(self._again, INTERVAL)
 
     def _again(self) -> None:
-        if not self._wanted:
+        if not self._goes_on():
             return
-        if not self._page.is_open:
-            self._reports.ended(self)
-        elif is_visible(self.view) and is_in_front(self._window):
+        if is_visible(self.view) and is_in_front(self._window):
             self._reports.make(self._window, self._show)
         else:
             sublime.set_timeout(self._again, HIDDEN_INTERVAL)
+
+    def _goes_on(self) -> bool:
+        """Whether the tab is there, and shows no newer report."""
+        if not self._page.is_open:
+            self.close()
+        return self._reports.of(self.view) is self
 
     def _differs(self, text: str) -> bool:
         """Whether more than the time of the report has changed."""
@@ -282,8 +282,7 @@ class StatusReports:
             live.close()
 
     def ended(self, live: LiveReport) -> None:
-        """The tab of a report was closed."""
-        live.close()
+        """A report goes on no more."""
         if self._shown.get(live.view.id()) is live:
             del self._shown[live.view.id()]
 

@@ -171,12 +171,9 @@ class FocusBefore:
 
     def restore(self) -> None:
         """Give the focus back, unless the view is no longer on the screen."""
-        if self.view and is_visible(self.view) and not self._is_hidden_panel:
+        is_shown = self._panel in (None, self._window.active_panel())
+        if self.view and is_visible(self.view) and is_shown:
             self._focus.give(self._window, self.view)
-
-    @property
-    def _is_hidden_panel(self) -> bool:
-        return self._panel is not None and self._window.active_panel() != self._panel
 
 
 class GroupContents:
