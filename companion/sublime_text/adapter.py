@@ -24,7 +24,6 @@ from .listeners import EditorEvents
 from .messenger import EditorQuestions, Messenger
 from .own_views import VIEWS
 from .package_control import Libraries
-from .panels import OpenNotices
 from .places import Following
 from .problems import EditorProblems
 from .review.diffs import Diffs
@@ -59,7 +58,6 @@ class Adapter:
         self.focus = Focus()
         self.settings = SettingsFile(self)
         self.status_bar = StatusBar(self)
-        self.notices = OpenNotices(self)
         self.messenger = Messenger(self)
         self.files = EditorFiles(self.bridge)
         self.served = WindowStates(self)

@@ -261,7 +261,7 @@ class EditorEvents:
         self._adapter.following.forget(window)
         self._adapter.settings.forget(window)
         self._adapter.status_bar.forget(window)
-        self._adapter.notices.forget(window)
+        self._adapter.messenger.forget(window)
         self._adapter.chats.window_closed(window)
         identifier = WindowId(window.id())
         self._adapter.thread.post(lambda companion: companion.window_closed(identifier))

@@ -9,7 +9,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from ..platforms import programs
 from ..review.review_screen import QuestionClosedError
 from .bridge import asked, posted
 from .chat.permissions import ask_form
-from .panels import NOTICES, named
+from .panels import NOTICES, Notice, named
 from .review.answers import open_kept
 from .windows import find_window
 
@@ -54,12 +54,15 @@ $program = '{1AC14E77-02E7-4E5D-B744-2EB1AE5198B7}\\WindowsPowerShell\\v1.0\\pow
 
 
 class Messenger:
-    """Tells the person something: `companion.editor.Messages`. Only `tell` is for the UI thread alone."""
+    """Tells the person something: `companion.editor.Messages`. Lives on the UI thread, but for what is posted to it.
+
+    It keeps the messages that need an action until that is done or the person has seen them.
+    """
 
     def __init__(self, adapter: Adapter) -> None:
         self.bridge = adapter.bridge
-        self._notices = adapter.notices
-        self._focus = adapter.focus
+        self._adapter = adapter
+        self._open: list[Notice] = []
 
     @posted
     def mention(self, message: str, window: WindowId) -> None:
@@ -71,37 +74,57 @@ class Messenger:
         self.tell(message, window)
 
     def tell(self, message: str, window: WindowId | None) -> None:
-        """As `say`, at once."""
-        _print(message)
-        self._notices.add(message, find_window(window) if window is not None else None)
+        """As `say`, at once. The same message again replaces the first."""
+        target = find_window(window) if window is not None else None
+        notice = _note(message, target, needs_action=True)
+        same = (notice.text, notice.window)
+        self._open = [*(one for one in self._open if (one.text, one.window) != same), notice]
+        self._adapter.status_bar.draw()
 
     @posted
     def settle(self, message: str) -> None:
-        self._notices.settled([message])
+        self.settled([message])
 
     @posted
     def solved(self, message: str, problems: Sequence[str]) -> None:
         """These problems are over, and `message` says how."""
-        self._notices.settled(problems)
+        self.settled(problems)
         _note(message, None)
+
+    def settled(self, messages: Collection[str]) -> None:
+        """What these messages asked for is done."""
+        self._keep(lambda one: one.text not in messages)
+
+    def seen(self, window: sublime.Window) -> None:
+        """The person has read the messages of a window."""
+        self._keep(lambda one: one.window not in (None, window.id()))
+
+    def forget(self, window: sublime.Window) -> None:
+        """A window closes."""
+        self._keep(lambda one: one.window != window.id())
+
+    def within(self, window: sublime.Window) -> list[Notice]:
+        """Those of a window that need an action, and those of all windows."""
+        return [one for one in self._open if one.window in (None, window.id())]
+
+    def _keep(self, wanted: Callable[[Notice], bool]) -> None:
+        before, self._open = self._open, [one for one in self._open if wanted(one)]
+        if len(before) != len(self._open):
+            self._adapter.status_bar.draw()
 
     @posted
     def keep_text(self, window: WindowId | None, title: str, text: str, why: str) -> None:
         target = (find_window(window) if window is not None else None) or sublime.active_window()
-        focus = self._focus.last(target)
+        focus = self._adapter.focus.last(target)
         open_kept(target, title, text)
         if focus and focus.is_valid():
-            self._focus.give(target, focus)
+            self._adapter.focus.give(target, focus)
         _note(why, target)
 
 
-def _print(message: str) -> None:
+def _note(message: str, window: sublime.Window | None, *, needs_action: bool = False) -> Notice:
     print(named(message))  # noqa: T201 - Sublime's console
-
-
-def _note(message: str, window: sublime.Window | None) -> None:
-    _print(message)
-    NOTICES.add(message, window)
+    return NOTICES.add(message, window, needs_action=needs_action)
 
 
 class EditorQuestions:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import sublime
 
@@ -16,9 +16,7 @@ from ..visible import ShownText
 from .buffers import edit, write_all
 from .minihtml import safe
 from .own_views import VIEWS, Kind, OwnView
-
-if TYPE_CHECKING:
-    from .adapter import Adapter
+from .windows import select
 
 NO_ANSWER = "The companion doesn't answer. “Qwen: Show Log” may say why."
 _LONGEST = 500
@@ -122,8 +120,7 @@ class Page:
         write_all(view, text)
         view.set_read_only(True)
         view.clear_undo_stack()
-        view.sel().clear()
-        view.sel().add(view.text_point(rows[0], 0))
+        select(view, view.text_point(rows[0], 0))
         view.set_viewport_position(position, animate=False)
 
 
@@ -136,12 +133,11 @@ def show_turn(window: sublime.Window, turn: str, diffs: Sequence[str], about: st
     head = f"{about}\n\n" if about else ""
     page.show(head + "\n".join(diffs))
     at = len(head) + sum(len(each) + 1 for each in diffs[: max(first, 0)])
-    page.view.sel().clear()
-    page.view.sel().add(at)
+    select(page.view, at)
     page.view.show_at_center(at) if first >= 0 else page.view.show(0)
 
 
-# What the package has told the person: the log, and the messages that still need an action.
+# What the package has told the person.
 
 KEPT = 500
 """Messages in the log."""
@@ -234,43 +230,6 @@ class NoticeLog:
     def text(self) -> str:
         """The log, a line for each message with its time; "!" marks those that need an action."""
         return "".join(f"{one}\n" for one in self._log) or "No messages yet.\n"
-
-
-class OpenNotices:
-    """The messages that need an action, until it is done or the person has seen them. Lives on the UI thread."""
-
-    def __init__(self, adapter: Adapter) -> None:
-        self._adapter = adapter
-        self._open: list[Notice] = []
-
-    def add(self, text: str, window: sublime.Window | None) -> None:
-        """Tell the person, and keep it. The same message again replaces the first."""
-        notice = NOTICES.add(text, window, needs_action=True)
-        same = (notice.text, notice.window)
-        self._open = [*(one for one in self._open if (one.text, one.window) != same), notice]
-        self._adapter.status_bar.draw()
-
-    def within(self, window: sublime.Window) -> list[Notice]:
-        """Those of a window, and those of all windows."""
-        return [one for one in self._open if one.window in (None, window.id())]
-
-    def settled(self, texts: Iterable[str]) -> None:
-        """What these messages asked for is done."""
-        done = set(texts)
-        self._keep(lambda one: one.text not in done)
-
-    def seen(self, window: sublime.Window) -> None:
-        """The person has read the messages of a window."""
-        self._keep(lambda one: one.window not in (None, window.id()))
-
-    def forget(self, window: sublime.Window) -> None:
-        """A window closes."""
-        self._keep(lambda one: one.window != window.id())
-
-    def _keep(self, wanted: Callable[[Notice], bool]) -> None:
-        before, self._open = self._open, [one for one in self._open if wanted(one)]
-        if len(before) != len(self._open):
-            self._adapter.status_bar.draw()
 
 
 NOTICES = NoticeLog()

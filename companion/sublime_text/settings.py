@@ -153,7 +153,7 @@ class SettingsFile:
         # A value that was corrected is reported again if it becomes wrong again.
         self._reported = wrong | {found for found in before if found[1] not in (None, *self._windows)}
         still = {str(problem) for problem, _ in self._reported}
-        self._adapter.notices.settled({str(problem) for problem, _ in before} - still)
+        self._adapter.messenger.settled({str(problem) for problem, _ in before} - still)
 
     def _of(self, window: sublime.Window) -> Values:
         project = _in_project(window)

@@ -324,7 +324,7 @@ class QwenCompanionStatusCommand(sublime_plugin.WindowCommand):
     def run(self) -> None:
         """Open the view at once and fill it as the facts arrive."""
         if adapter := package.adapter():
-            adapter.notices.seen(self.window)
+            adapter.messenger.seen(self.window)
             adapter.reports.show(self.window)
 
 
@@ -378,7 +378,7 @@ class QwenCompanionShowLogCommand(sublime_plugin.WindowCommand):
         """The messages of this window count as read."""
         NOTICES.show(self.window)
         if adapter := package.adapter():
-            adapter.notices.seen(self.window)
+            adapter.messenger.seen(self.window)
 
 
 class QwenCompanionDocumentationCommand(sublime_plugin.WindowCommand):
@@ -477,7 +477,7 @@ class StatusBar:
         known = [self._statuses.get(other.id()) for other in sublime.windows() if other.id() != window.id()]
         others = sum(other.diffs for other in known if other)
         elsewhere = "" if status is not None and status.diffs else elsewhere_text(others)
-        notices = len(self._adapter.notices.within(window))
+        notices = len(self._adapter.messenger.within(window))
         unsent = len(self._adapter.comments.unsent(window))
         return parts_in_one_line((words, elsewhere, notices_text(notices), comments_text(unsent)))
 

@@ -94,7 +94,7 @@ class CompanionCase(DeferrableTestCase):
         # The first test waits for the libraries, which a busy machine imports slowly.
         yield {"condition": self._is_published, "timeout": 120_000}
         # What an earlier test was told may have come after its end.
-        loaded("sublime_text.package").adapter().notices.seen(self.window)
+        loaded("sublime_text.package").adapter().messenger.seen(self.window)
         self.clis: list[Cli] = []
         self.cli = self.connect()
         yield from self.done(self.cli.connected)

@@ -142,7 +142,7 @@ class TestLibraries(CompanionCase):
     def test_a_warning_goes_with_its_repair(self) -> Steps:
         """The status bar asks for nothing any more, and the good news asks for nothing either."""
         adapter = loaded("sublime_text.package").adapter()
-        log, notices = loaded("sublime_text.panels").NOTICES, adapter.notices
+        log, notices = loaded("sublime_text.panels").NOTICES, adapter.messenger
         notices.seen(self.window)
         libraries = loaded("sublime_text.package_control").Libraries(adapter)
         self.addCleanup(libraries.close)

@@ -99,7 +99,7 @@ class TestMessages(CompanionCase):
     def setUp(self) -> Steps:
         yield from super().setUp()
         self.adapter = loaded("sublime_text.package").adapter()
-        self.notices = self.adapter.notices
+        self.notices = self.adapter.messenger
         self.notices.seen(self.window)
 
     def status(self) -> str:
@@ -443,7 +443,7 @@ class TestSettings(CompanionCase):
         yield {"condition": lambda: said in sublime.get_clipboard(), "timeout": 60_000}
 
     def test_a_wrong_value_is_shown_until_it_is_corrected(self) -> Steps:
-        notices = loaded("sublime_text.package").adapter().notices
+        notices = loaded("sublime_text.package").adapter().messenger
 
         def shown() -> bool:
             return any("diff_layout" in one.text for one in notices.within(self.window))
