@@ -631,8 +631,8 @@ class CliTranscript:
         """Lines in a row of which nothing was understood."""
         self._base = base
         self._name = path
-        self._at: int | None = None
-        """Where the next line begins; None until something was read."""
+        self._at = 0
+        """Where the next line begins."""
         self._size = -1
 
     def read(self) -> None:
@@ -648,19 +648,15 @@ class CliTranscript:
                 self._size = size
                 self._document(entry.read(DOCUMENT).data)
                 return
-            if self._at is None or size < self._at:
-                self._at, self.talk.begins_later = max(0, size - TAIL), False
-                is_torn = self._at > 0
-            else:
-                is_torn = size - self._at > STEP
-                self._at = max(self._at, size - STEP)
-            content = entry.read_end(size - self._at)
+            if size < self._at:
+                self._at, self.talk.begins_later = 0, False
+            start = max(self._at, size - (STEP if self._at else TAIL))
+            content = entry.read_end(size - start)
             # It may have grown since, and then these are its last bytes.
-            begin = max(0, content.found.st_size - (size - self._at))
-            data = content.data[max(0, self._at - begin) :]
-            if begin > self._at:
-                is_torn, self._at = True, begin
-        self._size = size
+            begin = max(0, content.found.st_size - (size - start))
+            data = content.data[max(0, start - begin) :]
+            start = max(start, begin)
+        is_torn, self._at, self._size = start > self._at, start, size
         whole, _, rest = data.rpartition(b"\n")
         self._at += len(data) - len(rest)
         lines = whole.rsplit(b"\n", MOST_NEW)
