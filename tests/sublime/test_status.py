@@ -161,7 +161,7 @@ class TestReport(CompanionCase):
         self.window.run_command("qwen_companion_status")
         [self.view] = tabs(self.window, "status")
         self.assertIn("Asking the companion", text_of(self.view))
-        yield {"condition": lambda: "Libraries" in text_of(self.view), "timeout": 60_000}
+        yield {"condition": lambda: "\nLibraries\n" in text_of(self.view), "timeout": 60_000}
         self.text = text_of(self.view)
 
     def test_it_describes_the_window(self) -> Steps:
@@ -198,7 +198,7 @@ class TestReport(CompanionCase):
     def test_the_copy_has_no_secrets(self) -> Steps:
         sublime.set_clipboard("")
         self.window.run_command("qwen_companion_copy_report")
-        yield {"condition": lambda: "Libraries" in sublime.get_clipboard(), "timeout": 60_000}
+        yield {"condition": lambda: "\nLibraries\n" in sublime.get_clipboard(), "timeout": 60_000}
         copied = sublime.get_clipboard()
         token = self.cli.headers["authorization"].partition(" ")[2]
         self.assertNotIn(token, copied)
@@ -249,7 +249,7 @@ class TestLiveReport(CompanionCase):
     def open(self) -> Steps:
         self.window.run_command("qwen_companion_status")
         [self.report] = tabs(self.window, "status")
-        yield {"condition": lambda: "Libraries" in text_of(self.report), "timeout": 60_000}
+        yield {"condition": lambda: "\nLibraries\n" in text_of(self.report), "timeout": 60_000}
 
     def wait_for(self, part: str) -> Steps:
         yield {"condition": lambda: part in text_of(self.report), "timeout": 60_000}
