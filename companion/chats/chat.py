@@ -401,7 +401,9 @@ class Chat:
         """
         self._give_back_unsent(why, with_queue=self._loses_queue or (with_daemon and self._ends_here))
         self._end()
-        self._end_turn()
+        if self.is_local:  # its turn is over with what was done in it so far
+            self.connection.conversation.interrupt()
+            self._watch_turns(self.connection.conversation.whole_snapshot())
 
     def _give_back_unsent(self, why: str, *, with_queue: bool) -> None:
         taken = self._take_unsent(with_queue=with_queue)
@@ -539,7 +541,7 @@ class Chat:
         if not await client.dequeue(session, prompt):
             self.mention("This prompt is no longer in the queue.")
         elif is_ours:
-            self.outbox.removed(prompt)
+            self.outbox.unbegun(prompt)
         else:
             self.give_back(Draft(text), REMOVED)
 
@@ -657,12 +659,6 @@ class Chat:
             about = self.status.model, self.connection.session, turn.key, self.connector.folder, self._agent_name
             told = ReportedTurn(self.agent, turn.asked, calls, *about, began=turn.began or 0.0)
             self.place.reasons.turn_over(self.place.id, told)
-
-    def _end_turn(self) -> None:
-        """Nobody looks at the conversation any more: its turn is over with what was done in it so far."""
-        if self.is_local:
-            self.connection.conversation.interrupt()
-            self._watch_turns(self.connection.conversation.whole_snapshot())
 
     @property
     def _agent_now(self) -> AgentCommand | None:

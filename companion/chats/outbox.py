@@ -213,11 +213,11 @@ class Outbox:
         """What waits for its turn, as far as is known, by the ids of the prompts."""
         return {each.prompt: each.draft for each in self._waiting.values() if each.prompt and self._is_to_begin(each)}
 
-    def removed(self, prompt: str) -> None:
-        """A prompt was removed from the queue: it goes back, unless the conversation has told so before."""
+    def unbegun(self, prompt: str, why: str = REMOVED) -> None:
+        """A prompt never gets its turn: it goes back, unless the conversation has told so before."""
         for key, waiting in list(self._waiting.items()):
             if waiting.prompt == prompt and self._settle(key):
-                self._chat.give_back(waiting.draft, REMOVED)
+                self._chat.give_back(waiting.draft, why)
 
     def inherit(self, queued: Mapping[str, Draft], held: Mapping[str, Draft]) -> None:
         """Look after what waits for its turn, or for a sign-in, since before a reload."""
@@ -227,12 +227,10 @@ class Outbox:
 
     def lost(self, agent: str) -> None:
         """An agent has ended: give back what waited for its turn there."""
-        lost = [key for key, each in self._waiting.items() if each.prompt and self._is_to_begin(each)]
-        drafts = [self._waiting.pop(key).draft for key in lost]
-        if drafts:
+        if lost := self.queued:
             self._chat.connection.conversation.forget_queue()
-        for draft in drafts:
-            self._chat.give_back(draft, f"{agent} has ended before it began this.")
+        for identifier in lost:
+            self.unbegun(identifier, f"{agent} has ended before it began this.")
 
     def _is_to_begin(self, waiting: _Waiting) -> bool:
         """Whether nobody has begun it yet, as far as the conversation knows: the screen may know less."""

@@ -30,7 +30,7 @@ PLACES = {
     "panels:choose": "test_the_choices_of_a_panel",
     "install_agent:AgentList.show": "",
     "install_agent:AgentList._item": "test_the_list_of_agents_of_the_registry",
-    "chat.marks:ChatPhantoms._put": "test_the_bar_the_questions_and_the_code_blocks_of_a_chat",
+    "chat.marks:ChatMarks._put": "test_the_bar_the_questions_and_the_code_blocks_of_a_chat",
     "chat.clicks:Clicks.show_link": "test_the_popup_over_a_file_name",
     "chat.listener:_completion": "test_a_completion",
     "chat.sign_in:_SignIn._show": "",

@@ -74,7 +74,7 @@ class ChatViews:
         if (shown := self._shown(chat)) is None:
             return False
         known = {ask.permission.id for ask in shown.asks}
-        shown.marks.phantoms.waiting = self._waiting(shown, render.locality.agent)
+        shown.marks.waiting = self._waiting(shown, render.locality.agent)
         shown.show(render, is_seen=self.is_seen(shown))
         if shown.home != shown.window and not shown.is_at_work:
             sublime.set_timeout(lambda: self._move_home(shown))

@@ -130,7 +130,7 @@ class Clicks:
         render = chat.render
         if render is None:
             return
-        pages = [chat.marks.phantoms.bar(render, chat.attached), *([html.EARLIER] if render.status.has_earlier else [])]
+        pages = [chat.marks.bar(render, chat.attached), *([html.EARLIER] if render.status.has_earlier else [])]
         pages += [html.ask(ask, is_first=at == 0) for at, ask in enumerate(render.asks)]
         for page in (*pages, *map(html.running, render.running)):
             yield from html.link_items(page)

@@ -126,25 +126,53 @@ class ChatMarks:
     """The marks of a chat's view. `icon` stands for the agent, `clicked` is called with a link's href."""
 
     def __init__(self, view: sublime.View, icon: str, clicked: Callable[[str], None]) -> None:
-        self._view = view
         self.folds = Folds(view)
-        self.phantoms = ChatPhantoms(view, icon, clicked)
+        self.context = ""
+        """The name of what goes with the prompt by itself."""
+        self.waiting = 0
+        """How many files wait for a review."""
+        self._view = view
+        self._icon = icon
+        self._clicked = clicked
+        self._phantoms: dict[str, sublime.PhantomSet] = {}
+        """By what the editor calls them."""
         self._links: Groups[Link] = Groups(self._underline)
+        self._codes: Groups[Code] = Groups(self._show_codes)
+        self._turns: Groups[TurnStart] = Groups(self._show_turns)
 
     def show(self, render: Render, attached: Sequence[str]) -> None:
         """The text is that of a render: update the marks. `attached` are names for the bar."""
         self.folds.show(render)
         self._links.update(render.links, render.kept.get(Link, 0))
         self._links.inserted({edit.start for edit in render.edits})
-        self.phantoms.show(render, attached)
+        self.show_bar(render, attached)
+        self._put(ASKS, [(ask.end, html.ask(ask, is_first=at == 0)) for at, ask in enumerate(render.asks)])
+        self._put(RUNNING, [(one.start, html.running(one)) for one in render.running])
+        self._put(EARLIER, [(render.top, html.EARLIER)] if render.status.has_earlier else [])
+        self._codes.update(render.codes, render.kept.get(Code, 0))
+        self._turns.update(render.marks.of(TurnStart), render.kept.get(TurnStart, 0))
 
     def link_at(self, point: int) -> Link | None:
         """The file's name at a point."""
         return next((link for link in self._links.marks if link.start <= point < link.end), None)
 
+    def show_bar(self, render: Render, attached: Sequence[str]) -> None:
+        """Update the bar and its position."""
+        self._put(BAR, [(max(0, render.length - len(MARK)), self.bar(render, attached))])
+
+    def bar(self, render: Render, attached: Sequence[str]) -> str:
+        """The minihtml of the bar."""
+        return html.bar(render, attached, _folder(self._view), self.context, self._icon, self.waiting)
+
+    def show_suggestion(self, suggestion: str) -> None:
+        """Show it at the end, or remove it."""
+        ghosts = [(self._view.size(), html.ghost(suggestion))] if suggestion else []
+        self._put(SUGGESTION, ghosts, sublime.PhantomLayout.INLINE)
+
     def close(self) -> None:
         """Remove them from the view, except the folds."""
-        self.phantoms.close()
+        for phantoms in self._phantoms.values():
+            phantoms.update([])
         self._links.update((), 0)
 
     def _underline(self, group: int, links: Sequence[Link]) -> None:
@@ -153,6 +181,37 @@ class ChatMarks:
             self._view.add_regions(key(LINKS, group), regions, "markup.underline.link", flags=_UNDERLINED)
         else:
             self._view.erase_regions(key(LINKS, group))
+
+    def _show_codes(self, group: int, codes: Sequence[Code]) -> None:
+        # At the end of the fence above the first line.
+        shown = [(max(0, code.start - 1), html.code(code)) for code in codes]
+        self._put(key(CODES, group), shown, sublime.PhantomLayout.INLINE)
+
+    def _show_turns(self, group: int, turns: Sequence[TurnStart]) -> None:
+        self._put(key(TURNS, group), [(turn.start, html.TURN) for turn in turns])
+
+    def _put(
+        self,
+        name: str,
+        shown: Sequence[tuple[int, str]],
+        layout: sublime.PhantomLayout = sublime.PhantomLayout.BLOCK,
+    ) -> None:
+        """Show minihtml at these points, in the place of what a set has shown. What has not changed is not touched."""
+        if name not in self._phantoms:
+            self._view.erase_phantoms(name)  # left by an instance that was not unloaded
+            # A set erases its phantoms when it is collected.
+            self._phantoms[name] = sublime.PhantomSet(self._view, name)
+        self._phantoms[name].update(
+            [sublime.Phantom(sublime.Region(at), content, layout, self._clicked) for at, content in shown]
+        )
+
+
+def _folder(view: sublime.View) -> str:
+    """The name of the chat's folder, "" unless its window has several folders."""
+    window = view.window()
+    has_several = window is not None and len(window.folders()) > 1
+    own = VIEWS.of(view)
+    return PurePath(own.text("folder")).name if has_several and own else ""
 
 
 class Folds:
@@ -255,78 +314,3 @@ class _Folded:
 
 def _region(fold: Fold) -> sublime.Region:
     return sublime.Region(fold.start, fold.end)
-
-
-class ChatPhantoms:
-    """The phantoms of a chat's view. `icon` stands for the agent, `clicked` is called with a link's href."""
-
-    def __init__(self, view: sublime.View, icon: str, clicked: Callable[[str], None]) -> None:
-        self._view = view
-        self._icon = icon
-        self._clicked = clicked
-        self.context = ""
-        """The name of what goes with the prompt by itself."""
-        self.waiting = 0
-        """How many files wait for a review."""
-        self._sets: dict[str, sublime.PhantomSet] = {}
-        """By what the editor calls them."""
-        self._codes: Groups[Code] = Groups(self._show_codes)
-        self._turns: Groups[TurnStart] = Groups(self._show_turns)
-
-    def show(self, render: Render, attached: Sequence[str]) -> None:
-        """Update them."""
-        self.show_bar(render, attached)
-        self._put(ASKS, [(ask.end, html.ask(ask, is_first=at == 0)) for at, ask in enumerate(render.asks)])
-        self._put(RUNNING, [(one.start, html.running(one)) for one in render.running])
-        self._put(EARLIER, [(render.top, html.EARLIER)] if render.status.has_earlier else [])
-        self._codes.update(render.codes, render.kept.get(Code, 0))
-        self._turns.update(render.marks.of(TurnStart), render.kept.get(TurnStart, 0))
-
-    def show_bar(self, render: Render, attached: Sequence[str]) -> None:
-        """Update the bar and its position."""
-        self._put(BAR, [(max(0, render.length - len(MARK)), self.bar(render, attached))])
-
-    def bar(self, render: Render, attached: Sequence[str]) -> str:
-        """The minihtml of the bar."""
-        return html.bar(render, attached, _folder(self._view), self.context, self._icon, self.waiting)
-
-    def show_suggestion(self, suggestion: str) -> None:
-        """Show it at the end, or remove it."""
-        ghosts = [(self._view.size(), html.ghost(suggestion))] if suggestion else []
-        self._put(SUGGESTION, ghosts, sublime.PhantomLayout.INLINE)
-
-    def close(self) -> None:
-        """Remove them from the view."""
-        for phantoms in self._sets.values():
-            phantoms.update([])
-
-    def _show_codes(self, group: int, codes: Sequence[Code]) -> None:
-        # At the end of the fence above the first line.
-        shown = [(max(0, code.start - 1), html.code(code)) for code in codes]
-        self._put(key(CODES, group), shown, sublime.PhantomLayout.INLINE)
-
-    def _show_turns(self, group: int, turns: Sequence[TurnStart]) -> None:
-        self._put(key(TURNS, group), [(turn.start, html.TURN) for turn in turns])
-
-    def _put(
-        self,
-        name: str,
-        shown: Sequence[tuple[int, str]],
-        layout: sublime.PhantomLayout = sublime.PhantomLayout.BLOCK,
-    ) -> None:
-        """Show minihtml at these points, in the place of what a set has shown. What has not changed is not touched."""
-        if name not in self._sets:
-            self._view.erase_phantoms(name)  # left by an instance that was not unloaded
-            # A set erases its phantoms when it is collected.
-            self._sets[name] = sublime.PhantomSet(self._view, name)
-        self._sets[name].update(
-            [sublime.Phantom(sublime.Region(at), content, layout, self._clicked) for at, content in shown]
-        )
-
-
-def _folder(view: sublime.View) -> str:
-    """The name of the chat's folder, "" unless its window has several folders."""
-    window = view.window()
-    has_several = window is not None and len(window.folders()) > 1
-    own = VIEWS.of(view)
-    return PurePath(own.text("folder")).name if has_several and own else ""

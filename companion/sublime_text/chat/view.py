@@ -332,7 +332,7 @@ class ChatView:
 
     def show_suggestion(self) -> None:
         """Show the suggested prompt in the empty input."""
-        self.marks.phantoms.show_suggestion(self.suggestion)
+        self.marks.show_suggestion(self.suggestion)
 
     def show(self, render: Render, *, is_seen: bool = True) -> None:
         """Update the view. `is_seen`: whether the person sees it."""
@@ -381,13 +381,13 @@ class ChatView:
     def _show_context(self, context: Excerpt | None) -> None:
         if context != self.context:
             self.context = context
-            self.marks.phantoms.context = context.name if context else ""
+            self.marks.context = context.name if context else ""
             self._show_bar()
 
     def show_waiting(self, files: int) -> None:
         """So many files wait for a review."""
-        if files != self.marks.phantoms.waiting:
-            self.marks.phantoms.waiting = files
+        if files != self.marks.waiting:
+            self.marks.waiting = files
             self._show_bar()
 
     def draft(self) -> Draft:
@@ -545,7 +545,7 @@ class ChatView:
         """Update the bar, which may become higher."""
         if self.render:
             follows = self._shows_end()
-            self.marks.phantoms.show_bar(self.render, self.attached)
+            self.marks.show_bar(self.render, self.attached)
             if follows:
                 self._show_end()
 
