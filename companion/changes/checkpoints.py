@@ -309,7 +309,7 @@ class Checkpoints:
                     left.append(str(error))
         changed = self._objects.differences(self._round.state.base, base, renames=False)
         entries = {each.path: each.after for each in changed}
-        return sorted(writes, key=lambda write: write.content is not None), entries, left
+        return sorted(writes, key=lambda write: write.target is not None), entries, left
 
     def finish_restore(self, writes: Sequence[Write], base: Mapping[str, Entry | None], number: int = 0) -> list[str]:
         """The files of a checkpoint are written: its baseline holds again. Returns what is not as it should be.

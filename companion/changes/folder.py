@@ -683,7 +683,7 @@ class Folder:
         shown = [
             write
             for write in possible
-            if write.content is not None and write.mode != LINK and not write.whole and full[write.path] in opened
+            if write.target and write.target.mode != LINK and not write.whole and full[write.path] in opened
         ]
         paths = {write.path for write in shown}
         closed = [write for write in possible if write.path not in paths]

@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -20,15 +20,14 @@ from ..platforms.files import rename
 from ..snapshots import files
 from ..snapshots.entries import Entry, on_disk
 from ..snapshots.files import WriteRefusedError
-from ..snapshots.objects import StoredContents
 from .round import Round
 from .state import Lines, made, plain
-from .undo import RoundUndo, Stored, Write
+from .undo import RoundUndo, Write
 
 logger = logging.getLogger(__name__)
 
 FILE = "journal.json"
-_VERSION = 2
+_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,11 @@ class Intent:
     after: float = 0.0
     """Of what is pending: the time of the last decision before it; 0 without one."""
 
+    @property
+    def entries(self) -> Sequence[Entry | None]:
+        """What the store must have until all of it is noted."""
+        return [*self.base.values(), *(entry for write in self.writes for entry in (write.target, write.base))]
+
 
 class StoppedError(OSError):
     """The folder was let go before everything was written: the journal still has it."""
@@ -66,19 +70,18 @@ class Journal:
     def begin(self, intent: Intent) -> None:
         """Note what is going to be done; it is on the disk when this returns. Raises WriteRefusedError."""
         try:
-            read = {write.blob for write in intent.writes if isinstance(write.content, bytes)}
-            lacking = self._round.objects.lacking(read)  # what is read when it is written is there
-            writes = [_write_to(each, lacking) for each in intent.writes]
-            about = replace(intent, writes=(), after=self._round.last_decided)
-            known = {"version": _VERSION, "about": about, "writes": writes}
+            known = {"version": _VERSION, "about": replace(intent, after=self._round.last_decided)}
             _write_through(self._path, json.dumps(known, default=plain).encode())
         except OSError as error:
             raise WriteRefusedError(f"it can't be noted what is to be done: {error}") from error
+        self._round.writing = intent.entries
 
     def end(self) -> None:
         """All of it is noted in the round."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self._path)
+        self._round.writing = ()
+        self._undo.expect(())
 
     def pending(self) -> Intent | None:
         """What an editor that was killed had begun and not noted, without its temporary files. Raises OSError."""
@@ -87,9 +90,7 @@ class Journal:
                 known: dict[str, Any] = json.load(file)
             if known["version"] != _VERSION:
                 raise ValueError(f"it has the form {known['version']}")  # noqa: TRY301 - all that can't be read
-            contents = StoredContents(self._round.objects, (value[0] for value in known["writes"] if value[0]))
-            writes = [_write_from(value, contents) for value in known["writes"]]
-            intent: Intent = replace(made(Intent, known["about"]), writes=writes)
+            intent: Intent = made(Intent, known["about"])
         except FileNotFoundError:
             return None
         except (ValueError, LookupError, TypeError) as error:
@@ -100,6 +101,8 @@ class Journal:
         if self._is_noted(intent):
             self.end()
             return None
+        self._undo.expect(write.target for write in intent.writes)
+        self._round.writing = intent.entries
         return intent
 
     def _is_noted(self, intent: Intent) -> bool:
@@ -178,22 +181,7 @@ def _units(writes: Sequence[Write]) -> list[list[Write]]:
     units: dict[str, list[Write]] = {}
     for write in writes:
         units.setdefault(f"{write.whole}\0" if write.whole else write.path, []).append(write)
-    return sorted(units.values(), key=lambda unit: 1 if len(unit) > 1 else 2 * (unit[0].content is not None))
-
-
-def _write_to(write: Write, lacking: Collection[str]) -> tuple[str, Write]:
-    """A write and the id of its content, which is there itself if the store lacks it."""
-    return write.blob, replace(write, content=write.data or b"" if write.blob in lacking else None)
-
-
-def _write_from(value: Sequence[Any], contents: StoredContents) -> Write:
-    blob, known = value
-    write: Write = made(Write, known)
-    if not blob or write.content is not None:
-        return write
-    if blob not in contents:
-        raise ValueError(f"the content of {write.path} is gone")
-    return replace(write, content=Stored(contents, blob))
+    return sorted(units.values(), key=lambda unit: 1 if len(unit) > 1 else 2 * (unit[0].target is not None))
 
 
 def _write_through(path: str, data: bytes) -> None:

@@ -123,6 +123,8 @@ class Round:
         """The file or the folder for which the person types another name in the side bar."""
         self.pinned: dict[int, str] = {}
         """The trees that are needed besides, by whoever needs one."""
+        self.writing: Sequence[Entry | None] = ()
+        """What is being written by a decision that isn't noted yet."""
         self._found: list[Seen] = []
         """What the scans have found that was not taken yet."""
         self._held: weakref.WeakSet[Seen] = weakref.WeakSet()
@@ -648,7 +650,7 @@ class Round:
 
     def _prune(self) -> None:
         store, state = self.store.copies, self.state
-        entries = entries_of(state.decided, state.saves) + self.recent.entries()
+        entries = [*entries_of(state.decided, state.saves), *self.recent.entries(), *self.writing]
         entries += [entry for each in self._alive() for entry in each.beside.values()]
         blobs = {entry.blob for entry in entries if entry}  # a large file's, too, if it was undone
         known = [found.lines for each in state.decided for found in each.known.values() if found.lines]

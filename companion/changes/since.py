@@ -144,7 +144,7 @@ class RoundSince:
         if found.before is None and not weave.disk:  # nothing is left of a created file
             return self._undo.write_of(path, None, found.after)
         mode = (found.before if found.before and weave.disk == weave.base else found.after).mode
-        return Write(path, mode, weave.disk, found.after)
+        return Write(path, Entry(mode, self._objects.write(weave.disk)), found.after)
 
     def goes(self, path: str, chosen: Sequence[Chosen], after: str) -> tuple[dict[int, str], list[str]]:
         """What an undo takes away: the lines that go, from 0, and in words what isn't a line that is there."""

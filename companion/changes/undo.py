@@ -15,11 +15,10 @@ import os
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import NamedTuple
 
 from ..review.disk import Stamp, stamp
 from ..snapshots import files
-from ..snapshots.entries import LARGE, LINK, Difference, Entry, on_disk
+from ..snapshots.entries import LINK, Difference, Entry, on_disk
 from ..snapshots.files import WriteRefusedError, blob_id
 from ..snapshots.objects import StoredContents
 from .lines import Pieces, Weave, is_of_both
@@ -39,26 +38,21 @@ _WHY = {
 }
 
 
-class Stored(NamedTuple):
-    """A content that is read when it is written."""
-
-    contents: StoredContents
-    blob: str
-
-
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A file is to be written, or deleted if it has no content, provided that the disk still is as in `expected`."""
+    """A file is to be written, or deleted if there is no `target`, provided that the disk still is as in `expected`.
+
+    The store has the content of both the target and the `base`.
+    """
 
     path: str
-    mode: str
-    content: bytes | Stored | None
+    target: Entry | None
     expected: Entry | None
     full_mode: int | None = None
     """The permissions, if they are known."""
     is_baseline: bool = False
     """Whether `expected` is what the baseline has."""
-    base: bytes | None = None
+    base: Entry | None = None
     """What the baseline is to have then, if that is something else: what the person has added stays, reviewed."""
     ops: str = ""
     """Whose lines it has then, if a part of it still waits."""
@@ -66,27 +60,6 @@ class Write:
     """Whether the baseline is to have the file no longer."""
     whole: str = ""
     """The path of the renamed file that this is a part of: either all of its parts are written or none."""
-
-    @property
-    def data(self) -> bytes | None:
-        """The content, on the worker thread. Raises WriteRefusedError if it is damaged."""
-        return (
-            self.content.contents.of(self.path, self.content.blob) if isinstance(self.content, Stored) else self.content
-        )
-
-    @property
-    def blob(self) -> str:
-        """Git's id of the content; empty without one."""
-        if isinstance(self.content, Stored):
-            return self.content.blob
-        return "" if self.content is None else files.blob_id(self.content)
-
-    @property
-    def size(self) -> int:
-        """The length of the content in bytes."""
-        if isinstance(self.content, Stored):
-            return self.content.contents.sizes[self.content.blob]
-        return len(self.content or b"")
 
 
 def files_of(writes: Iterable[Write]) -> int:
@@ -101,8 +74,8 @@ class RoundUndo:
         self._round = round_
         self._objects = round_.objects
         self._subtraction = _Subtraction(round_)
-        self._known: StoredContents | None = None
-        """Contents that are read together."""
+        self._contents = StoredContents(self._objects, ())
+        """Those that are read together as they are written."""
         self._base: dict[str, Entry | None] = {}
         """Entries of the baseline that were read together."""
 
@@ -121,14 +94,19 @@ class RoundUndo:
         undone = weave.undone(key, lines, is_all=is_all) if weave else None
         if weave is None or undone is None or found.after is None or not (undone.disk or found.before):
             return self._plan(found, is_all=is_all)
-        content, base = undone.disk, undone.base
-        known = None if base == weave.base else base
-        if content == weave.base and found.renamed_from:
+        is_whole = undone.disk == weave.base
+        if is_whole and found.renamed_from:
             return self._plan(found, is_all=is_all)
-        if content == weave.base and found.before:
+        mode = (found.before if is_whole and found.before else found.after).mode
+        base = None if undone.base == weave.base else self._made(mode, undone.base)
+        if is_whole and found.before:
             full_mode = self._round.store.modes.of(path, found.before, found.before)
-            return [Write(path, found.before.mode, content, found.after, full_mode, base=known)]
-        return [Write(path, found.after.mode, content, found.after, base=known, ops=undone.ops)]
+            return [Write(path, found.before, found.after, full_mode, base=base)]
+        return [Write(path, self._made(mode, undone.disk), found.after, base=base, ops=undone.ops)]
+
+    def _made(self, mode: str, data: bytes) -> Entry:
+        """A file with a content that the store has from now on."""
+        return Entry(mode, self._objects.write(data))
 
     def plan(self, found: Sequence[Difference], *, is_all: bool = False) -> tuple[list[Write], list[str]]:
         """What to write to undo some of the files that wait, and a sentence on each that can't be undone."""
@@ -144,7 +122,7 @@ class RoundUndo:
                 except WriteRefusedError as error:
                     refused.append(str(error))
         # What was created goes first: a folder may be in the place of a file.
-        return sorted(writes, key=lambda write: write.content is not None), refused
+        return sorted(writes, key=lambda write: write.target is not None), refused
 
     def _check_parted(self, found: Difference, undone: Collection[str]) -> None:
         """Raise WriteRefusedError if the undo of a file would delete what was elsewhere, and is not there again then.
@@ -185,14 +163,22 @@ class RoundUndo:
         `base` has their entries in the baseline, if they are known.
         """
         listed = [(path, entry) for path, entry in targets if entry]
-        self._known = StoredContents(self._objects, (entry.blob for _, entry in listed))
+        self.expect(entry for _, entry in listed)
         paths = [path for path, _ in listed]
         found = self._objects.entries(self._state.base, paths) if base is None else base
         self._base = dict.fromkeys(paths) | dict(found)
         try:
             yield
         finally:
-            self._known, self._base = None, {}
+            self._base = {}
+
+    def expect(self, targets: Iterable[Entry | None]) -> None:
+        """Read the contents of these files with few processes, from now on until others are expected."""
+        self._contents = StoredContents(self._objects, (entry.blob for entry in targets if entry))
+
+    def data(self, write: Write) -> bytes | None:
+        """What is to be written; None for a file that is deleted. Raises WriteRefusedError if it is damaged."""
+        return self._contents.of(write.path, write.target.blob) if write.target else None
 
     def _plan(self, found: Difference, *, is_all: bool) -> list[Write]:
         target, is_created = found.before, self._state.of(found.path).is_created
@@ -206,10 +192,10 @@ class RoundUndo:
             undone = weave.undone() if weave else None
             if undone is None:
                 raise WriteRefusedError(f"{found.path} has your edit, and can't be compared")
-            made = undone.disk
-            if made or target:
+            if undone.disk or target:
                 mode = (target or found.after).mode
-                writes[0] = replace(writes[0], mode=mode, content=made, base=undone.base)
+                made, base = self._made(mode, undone.disk), self._made(mode, undone.base)
+                writes[0] = replace(writes[0], target=made, base=base)
         return writes
 
     def writes_of(self, wanted: Difference) -> list[Write]:
@@ -228,21 +214,19 @@ class RoundUndo:
             if entry and entry.why in _WHY:
                 raise WriteRefusedError(_WHY[entry.why].format(path=path))
         if target is None:
-            return Write(path, "", None, expected)
-        is_known = self._known is not None and target.blob in self._known
-        content = Stored(self._known, target.blob) if self._known and is_known else self._objects.found(target)
-        if content is None:
+            return Write(path, None, expected)
+        if target.blob not in self._contents and not self._objects.bring(target):
             raise WriteRefusedError(self._objects.why_lost(path, target.blob))
         base = self._base[path] if path in self._base else self._objects.entry(self._state.base, path)
         full_mode = self._round.store.modes.of(path, target, base)
-        return Write(path, target.mode, content, expected, full_mode, expected is not None and expected == base)
+        return Write(path, target, expected, full_mode, expected is not None and expected == base)
 
     def check(self, write: Write) -> bytes | None:
         """Raise WriteRefusedError unless the disk still is what was compared. Copies what the store lacks.
 
         Returns what is to be written.
         """
-        data = write.data
+        data = self.data(write)
         if not files.is_still(self._round.root, write.path, write.expected):
             raise WriteRefusedError(f"{write.path} has changed since")
         if write.expected and write.expected.why == "large":
@@ -261,20 +245,20 @@ class RoundUndo:
 
     def write(self, write: Write) -> None:
         """Write a file that is not open in the editor. Raises WriteRefusedError."""
-        data = self.check(write)
-        if data is None:
+        data, target = self.check(write), write.target
+        if data is None or target is None:
             files.delete(self._round.root, write.path, frozenset(self._state.empty))
             return
         before = write.expected  # as which it was just found
-        if before and before.blob == write.blob and LINK not in {write.mode, before.mode}:
-            files.set_mode(self._round.root, write.path, write.mode, write.full_mode)
+        if before and before.blob == target.blob and LINK not in {target.mode, before.mode}:
+            files.set_mode(self._round.root, write.path, target.mode, write.full_mode)
         else:
-            files.write(self._round.root, write.path, write.mode, data, write.full_mode)
+            files.write(self._round.root, write.path, target.mode, data, write.full_mode)
 
     def is_written(self, write: Write) -> bool:
         """Whether the disk has the very bytes."""
         found = files.current(self._round.root, write.path)
-        wanted = None if write.content is None else (write.mode, write.blob)
+        wanted = (write.target.mode, write.target.blob) if write.target else None
         return (found and (found[0], files.blob_id(found[1]))) == wanted
 
     def force(self, write: Write, saved: Stamp = None) -> None:
@@ -283,26 +267,27 @@ class RoundUndo:
         `saved` is the file's stamp after that, None if nobody knows. Raises WriteRefusedError if somebody has written
         the file since.
         """
-        if write.data is not None and not self.is_written(write):
+        data, target = self.data(write), write.target
+        if target and data is not None and not self.is_written(write):
             if saved and stamp(os.path.join(self._round.root, write.path)) != saved:
                 raise WriteRefusedError(f"{write.path} has changed since")
-            files.write(self._round.root, write.path, write.mode, write.data, write.full_mode)
-        elif write.full_mode is not None:
+            files.write(self._round.root, write.path, target.mode, data, write.full_mode)
+        elif target and write.full_mode is not None:
             with contextlib.suppress(WriteRefusedError):  # the text is there, and `finish` tells what isn't
-                files.set_mode(self._round.root, write.path, write.mode, write.full_mode)
+                files.set_mode(self._round.root, write.path, target.mode, write.full_mode)
 
     def notes(self, writes: Sequence[Write]) -> dict[str, list[str]]:
         """For each file that is undone, as a whole or in part, the lines for the agents that changed it."""
         by_path = {write.path: write for write in writes}
         found = [each for each in self._round.waiting() if not by_path.keys().isdisjoint(each.paths)]
         rows = [row for row in self._round.listed.of(found[:MAX_NOTES], self._state) if row.agents]
-        sides = {row.path: by_path[row.path] for row in rows if row.kind in _IN_LINES and row.path in by_path}
-        blobs = {path: each.expected.blob for path, each in sides.items() if each.expected and each.content is not None}
-        data = self._objects.read(blobs.values())
+        done = [by_path[row.path] for row in rows if row.kind in _IN_LINES and row.path in by_path]
+        sides = {each.path: (each.expected.blob, each.target.blob) for each in done if each.expected and each.target}
+        data = self._objects.read(blob for both in sides.values() for blob in both)
         told = {row.path: [undone_note(row)] for row in rows}
-        for path, blob in blobs.items():
-            if blob in data:
-                told[path] = done_notes(path, data[blob], sides[path].data or b"")
+        for path, both in sides.items():
+            if data.keys() >= {*both}:
+                told[path] = done_notes(path, *(data[blob] for blob in both))
         rest = [each.path for each in found[MAX_NOTES:] if self._state.of(each.path).agents]
         return told | {path: [f"{path}: {AS_BEFORE}"] for path in rest}
 
@@ -323,13 +308,13 @@ class RoundUndo:
         Also returns the paths of the files that are not as they should be.
         """
         failed = self.failed(writes)
-        disk = {write.path: (write.expected, _planned(write)) for write in writes}
+        disk = {write.path: (write.expected, write.target) for write in writes}
         operation = self._round.operation(disk, disk)
         operation.notes = limited([line for path in disk if path not in failed for line in notes.get(path, ())])
         self._round.remember(operation)
         done = [write for write in writes if write.path not in failed]
-        after = {write.path: disk[write.path][1] for write in done}
-        self._have_on_disk(after, done)
+        after = {write.path: write.target for write in done}
+        self._have_on_disk(after)
         self._set_base(operation, done)
         origins = {path: self._state.origin_of(path) for path in after}
         now = self._objects.entries(self._state.base, [*after, *origins.values()])
@@ -343,12 +328,8 @@ class RoundUndo:
         self._round.stay({path: () for path, entry in after.items() if now.get(path) == entry})
         return operation, failed
 
-    def _have_on_disk(self, after: Mapping[str, Entry | None], done: Iterable[Write]) -> None:
+    def _have_on_disk(self, after: Mapping[str, Entry | None]) -> None:
         """Files are as they were just written: to the next scan that is nobody's change."""
-        contents = {write.blob: write for write in done if write.content is not None}
-        if lacking := self._objects.lacking(contents):
-            read = (contents[blob].data for blob in sorted(lacking))
-            self._objects.write_all([data for data in read if data is not None])
         self._state.now = self._objects.with_entries(self._state.now, after)
         for path in after:
             self._round.saved_at.pop(path, None)
@@ -384,10 +365,7 @@ class RoundUndo:
     def _set_base(self, operation: Operation, writes: Iterable[Write]) -> None:
         """What was undone but for the person's lines is reviewed: the baseline has those, too."""
         entries: dict[str, Entry | None] = {write.path: None for write in writes if write.drops_base}
-        for write in writes:
-            if write.base is not None:
-                at = self._state.origin_of(write.path)
-                entries[at] = Entry(write.mode, self._objects.write(write.base))
+        entries |= {self._state.origin_of(write.path): write.base for write in writes if write.base}
         if entries:
             before = self._objects.entries(self._state.base, list(entries))
             operation.base = {path: (before.get(path), entry) for path, entry in entries.items()}
@@ -420,11 +398,11 @@ class RoundUndo:
         found = self._round.find(path)
         weave = self._round.weave_of(found) if found else None
         write = next((each for each in done if each.path == path), None)
-        data = write.data if write else None
+        data = self._round.data(write.target) if write else None
         if weave is None or write is None or data is None:
             self._round.stay({path: ()})
             return
-        after = Weave.of(weave.base if write.base is None else write.base, data, write.ops)
+        after = Weave.of(self._round.data(write.base) if write.base else weave.base, data, write.ops)
         by = len(Pieces(data).lines) - len(Pieces(weave.disk).lines)
         self._round.follow_going(path, chosen, weave.hunks().found, after.hunks().found, by)
 
@@ -463,7 +441,7 @@ class RoundUndo:
                 continue
             if len(changed) < len(writes) or (not writes and (found or not left)):
                 passed += left.values()
-                return operation, sorted(writes, key=lambda write: write.content is not None)
+                return operation, sorted(writes, key=lambda write: write.target is not None)
             passed.append([*changed, *left.values()][0])
         raise WriteRefusedError(passed[0] if passed else "nothing was decided")
 
@@ -518,8 +496,7 @@ class RoundUndo:
         rest = {path: pair for path, pair in operation.disk.items() if pair[0] != pair[1] and path not in written}
         agents = {path: self._state.of(path).agents for path in operation.files}
         subtracted, left = self._subtraction.of(operation, rest)
-        done = [write for write in writes if write.path in written]
-        self._have_on_disk({path: operation.disk[path][0] for path in written}, done)
+        self._have_on_disk({path: operation.disk[path][0] for path in written})
         back = [path for path in operation.files if path not in rest and path not in left]
         moved = {old: new for new, old in self._state.renamed().items()}  # by an agent, since the decision
         for path in back:
@@ -574,14 +551,6 @@ def _reversed(found: Difference) -> Difference:
     """The difference that undoes one."""
     now, before = (found.renamed_from, found.path) if found.renamed_from else (found.path, "")
     return Difference(now, found.after, found.before, before)
-
-
-def _planned(write: Write) -> Entry | None:
-    """A file as a scan finds it that was written."""
-    if write.content is None:
-        return None
-    is_large = write.size > LARGE and write.mode != LINK
-    return Entry(write.mode, write.blob, "large" if is_large else "")
 
 
 @dataclass(frozen=True, slots=True)

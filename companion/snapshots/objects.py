@@ -288,10 +288,14 @@ class StoreObjects:
                     found[words[0]] = data
         return found
 
-    def found(self, entry: Entry) -> bytes | None:
-        """The content of a file, also of one that is too large to be copied; None if nobody has it."""
-        data = self.read([entry.blob]).get(entry.blob)
-        return self.recovered([entry.blob], LARGEST).get(entry.blob) if data is None else data
+    def bring(self, entry: Entry) -> bool:
+        """Have the content of a file, also of one that is too large to be copied. Returns False if nobody has it."""
+        if self.read([entry.blob]):
+            return True
+        found = self.recovered([entry.blob], LARGEST)
+        for data in found.values():
+            self.write(data)
+        return bool(found)
 
     def why_lost(self, path: str, blob: str) -> str:
         """A sentence on why the content of a file isn't given out."""
@@ -386,9 +390,7 @@ class StoredContents:
 
     def __init__(self, objects: StoreObjects, blobs: Iterable[str]) -> None:
         self._objects = objects
-        self.sizes = objects.sizes(blobs)
-        """In bytes, by id."""
-        self._unread = {blob: part for part in _parts(self.sizes, _SOON) for blob in part}
+        self._unread = {blob: part for part in _parts(objects.sizes(blobs), _SOON) for blob in part}
         """By id: those that are read with it, none once they were."""
         self._read: dict[str, bytes] = {}
 
@@ -397,7 +399,7 @@ class StoredContents:
 
     def of(self, path: str, blob: str) -> bytes:
         """What a file is to have. Raises WriteRefusedError if that is damaged."""
-        read, part = self._read, self._unread[blob]
+        read, part = self._read, self._unread.get(blob)
         if blob not in read:
             read = self._objects.read(part or [blob])
             if part:

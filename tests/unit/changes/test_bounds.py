@@ -79,8 +79,8 @@ def test_saves_between_which_an_agent_has_written_stay_apart(folder: Folder):
     writes, _, left = folder.checkpoints.plan(number)
     (write,) = writes
     assert left == []
-    assert b"agent" not in (write.data or b"")
-    assert (write.data or b"").count(b"a.py") == 12
+    assert b"agent" not in (folder.undoing.data(write) or b"")
+    assert (folder.undoing.data(write) or b"").count(b"a.py") == 12
 
 
 def test_a_keep_is_taken_back_with_all_saves_since_though_they_are_one(folder: Folder):

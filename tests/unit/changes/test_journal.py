@@ -17,7 +17,7 @@ import pytest
 from companion.changes.journal import Intent, Journal, StoppedError
 from companion.changes.state import RoundState
 from companion.changes.undo import Write, files_of
-from companion.snapshots.entries import FILE
+from companion.snapshots.entries import FILE, Entry
 from companion.snapshots.files import WriteRefusedError
 from companion.snapshots.git import GitStoppedError
 from companion.snapshots.objects import StoreObjects
@@ -205,7 +205,8 @@ async def test_what_was_begun_before_a_kill_and_not_written_is_no_decision(
         await work.begun()
         folder = work.known.folders[work.folders[0]]
         entry = await folder.call(folder.round.objects.entry, folder.round.state.now, "a.py")
-        write = Write("a.py", FILE, LINES.encode(), entry)
+        target = Entry(FILE, await folder.call(folder.round.objects.write, LINES.encode()))
+        write = Write("a.py", target, entry)
         await folder.call(Journal(folder.round, folder.undo).begin, Intent(kind, [write]))
     file.write_text("mine, after the kill\n")
     async with Work(tmp_path / "stores", [str(file.parent)]) as work:
@@ -450,7 +451,7 @@ def test_writing_stops_when_the_folder_is_let_go_and_the_rest_stays_noted(tmp_pa
     assert pending
     done, rest, left = journal.sorted_out(pending)
     assert (len(done), len(rest), left) == (2, 3, [])
-    assert [write.data for write in rest] == [b"one\n"] * 3
+    assert [folder.undoing.data(write) for write in rest] == [b"one\n"] * 3
 
 
 def test_a_part_of_a_file_is_noted_with_its_text(tmp_path: Path):
@@ -465,7 +466,7 @@ def test_a_part_of_a_file_is_noted_with_its_text(tmp_path: Path):
     journal.begin(Intent("undo", writes))
     pending = journal.pending()
     assert pending
-    assert [write.data for write in pending.writes] == [LINES.replace("line 20\n", "agent\n").encode()]
+    assert [folder.undoing.data(write) for write in pending.writes] == [LINES.replace("line 20\n", "agent\n").encode()]
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"version": 7}', "[]", '{"version": 1}'])

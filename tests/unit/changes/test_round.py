@@ -399,7 +399,7 @@ def test_accepted_proposals_are_changes_of_the_turn_however_late_the_first_one_i
     changed = folder.checkpoints.of_turn("turn-1")
     assert changed == [("a.py", LINES.encode(), second.encode())]
     writes, _, left = folder.checkpoints.plan(number)
-    assert [(write.path, write.data) for write in writes] == [("a.py", LINES.encode())]
+    assert [(write.path, folder.undoing.data(write)) for write in writes] == [("a.py", LINES.encode())]
     assert left == []
 
 
