@@ -342,7 +342,7 @@ class Folder:
             self.scan()
         else:
             during = self.round.begin()
-        moving.take_over(self.round, moved)
+        self.round.decide(lambda: moving.take_over(self.round, moved))
         self.refresh()
         return during
 

@@ -16,7 +16,7 @@ from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from .checkpoints import CHECKPOINTS_KEPT
 from .places import is_in, relative
 from .round import Round
-from .state import CLOCK, Checkpoint, FileState, Going, Operation, Save, Sighting, entries_of
+from .state import CLOCK, Checkpoint, FileState, Operation, RecentScans, RoundState, Save, entries_of
 
 T = TypeVar("T")
 
@@ -25,25 +25,13 @@ T = TypeVar("T")
 class Moved:
     """What a round knows of the inner one of two roots. Its paths and snapshots are of that one."""
 
-    inner: str
-    now: TreeSnapshot
-    """The last scan."""
-    scanned_at: int
-    """When that began, in nanoseconds of Unix time."""
+    state: RoundState
+    """But for the baseline."""
     waiting: Mapping[str, Entry | None]
     """The files that wait, as the baseline has them."""
-    known: Mapping[str, FileState]
-    going: Mapping[str, Going]
-    unsent_notes: Mapping[str, list[str]]
-    saves: list[Save]
-    decided: list[Operation]
-    checkpoints: list[Checkpoint]
-    new_since: float
-    """The time of the checkpoint after which changes are new; 0 without one."""
-    recent: Mapping[str, list[Sighting]]
+    scanned_at: int
+    """When the last scan began, in nanoseconds of Unix time."""
     saved_at: Mapping[str, int]
-    empty: list[str]
-    """The folders that were empty before an agent wrote there."""
     store: str
     """Has the objects of all that."""
 
@@ -52,6 +40,7 @@ class _Paths:
     """Brings what has paths of a root to those of another one."""
 
     def __init__(self, source: str, target: str) -> None:
+        self._target = target
         self._below = f"{relative(target, source)}/" if target != source and is_in(target, [source]) else ""
         self._above = f"{relative(source, target)}/" if target != source and is_in(source, [target]) else ""
 
@@ -119,6 +108,23 @@ class _Paths:
             known=self.known(found.known),
         )
 
+    def state(self, found: RoundState, snapshot: Callable[[TreeSnapshot], TreeSnapshot]) -> RoundState:
+        """What a round knows, but for its baseline. `snapshot` gives a snapshot there for one."""
+        notes = {new: self.notes(lines, path) for path, lines in found.unsent_notes.items() if (new := self.path(path))}
+        return RoundState(
+            self._target,
+            now=snapshot(found.now),
+            empty=self.names(found.empty),
+            known=self.known(found.known),
+            going=self.keys(found.going),
+            saves=self.saves(found.saves),
+            checkpoints=[self.checkpoint(each, snapshot) for each in found.checkpoints],
+            decided=[made for each in found.decided if (made := self.operation(each)).paths],
+            new_since=found.new_since,
+            unsent_notes=notes,
+            recent=RecentScans(self.keys(found.recent.copy().found)),
+        )
+
 
 def handed_over(round_: Round, target: str) -> Moved:
     """What a round knows of another root, which is in its own or has it. Call it after a scan."""
@@ -134,25 +140,8 @@ def handed_over(round_: Round, target: str) -> Moved:
             trees[snapshot.tree] = objects.subtree(snapshot.tree, paths.inside)
         return TreeSnapshot(trees[snapshot.tree], paths.keys(snapshot.beside))
 
-    operations = [paths.operation(each) for each in state.decided]
-    checkpoints = [paths.checkpoint(each, part) for each in state.checkpoints]
-    return Moved(
-        inner,
-        part(state.now),
-        round_.scanned_at,
-        waiting,
-        paths.known(state.known),
-        paths.keys(state.going),
-        _untold(state.unsent_notes, paths),
-        paths.saves(state.saves),
-        [each for each in operations if each.paths],
-        checkpoints,
-        next((each.at for each in state.checkpoints if each.number == state.new_since), 0.0),
-        paths.keys(round_.recent.all()),
-        paths.keys(round_.saved_at),
-        paths.names(state.empty),
-        round_.store.path,
-    )
+    known = paths.state(state, part)
+    return Moved(known, waiting, round_.scanned_at, paths.keys(round_.saved_at), round_.store.path)
 
 
 def _come(round_: Round, paths: _Paths) -> dict[str, Entry | None]:
@@ -170,9 +159,9 @@ def _come(round_: Round, paths: _Paths) -> dict[str, Entry | None]:
 def take_over(round_: Round, moved: Moved) -> None:
     """Have what another round knows of a folder in this one, and nothing else of that folder. Call it after a scan."""
     state, objects = round_.state, round_.objects
-    paths = _Paths(moved.inner, round_.root)
-    trees = {each.tree for point in moved.checkpoints for each in (point.disk, point.base, point.end) if each}
-    objects.copy_from(moved.store, {moved.now.tree, *trees}, _blobs(moved))
+    paths = _Paths(moved.state.root, round_.root)
+    snapshots = _snapshots(moved.state.checkpoints)
+    objects.copy_from(moved.store, {each.tree for each in (moved.state.now, *snapshots)}, _blobs(moved, snapshots))
     is_below = _below(paths.inside)
     beside = {path: entry for path, entry in state.now.beside.items() if not is_below(path)}
     grafted: dict[str, str] = {}
@@ -183,8 +172,11 @@ def take_over(round_: Round, moved: Moved) -> None:
             grafted[part.tree] = objects.grafted(state.now.tree, paths.inside, part.tree)
         return TreeSnapshot(grafted[part.tree], beside | paths.keys(part.beside))
 
-    checkpoints = [paths.checkpoint(each, whole) for each in moved.checkpoints]
-    meanwhile = objects.differences(whole(moved.now), state.now, renames=False)
+    def merged(ours: Mapping[str, T], theirs: Mapping[str, T]) -> dict[str, T]:
+        return {path: each for path, each in ours.items() if not is_below(path)} | {**theirs}
+
+    theirs = paths.state(moved.state, whole)
+    meanwhile = objects.differences(theirs.now, state.now, renames=False)
     if since := {each.path: each.before for each in meanwhile if _is_change(round_, each, moved.scanned_at)}:
         state.now = objects.with_entries(state.now, since)  # the scan below takes it as what it is
     waiting = paths.keys(moved.waiting)
@@ -192,22 +184,17 @@ def take_over(round_: Round, moved: Moved) -> None:
     entries: dict[str, Entry | None] = {each.path: each.after for each in found if is_below(each.path)} | waiting
     if entries:
         state.base = objects.with_entries(state.base, entries)
-    state.known = {path: each for path, each in state.known.items() if not is_below(path)} | paths.known(moved.known)
-    state.going = {path: each for path, each in state.going.items() if not is_below(path)} | paths.keys(moved.going)
-    state.unsent_notes |= _untold(moved.unsent_notes, paths)
-    round_.recent.replace(is_below, paths.keys(moved.recent))
-    round_.recent.write()
+    state.known = merged(state.known, theirs.known)
+    state.going = merged(state.going, theirs.going)
+    state.recent = RecentScans(merged(state.recent.found, theirs.recent.found))
+    state.unsent_notes = state.unsent_notes | theirs.unsent_notes
     round_.saved_at |= paths.keys(moved.saved_at)
     round_.began_at = 0  # of that folder the other round had the baseline
-    state.empty = sorted({*state.empty, *paths.names(moved.empty)})
-    _add_history(round_, moved, paths, checkpoints)
+    state.empty = sorted({*state.empty, *theirs.empty})
+    _add_history(state, theirs)
     if since:
         round_.scan()
     round_.settle()
-
-
-def _untold(found: Mapping[str, Iterable[str]], paths: _Paths) -> dict[str, list[str]]:
-    return {new: paths.notes(lines, path) for path, lines in found.items() if (new := paths.path(path))}
 
 
 def _is_change(round_: Round, each: Difference, since: int) -> bool:
@@ -217,44 +204,45 @@ def _is_change(round_: Round, each: Difference, since: int) -> bool:
     return each.after is not None or not os.path.lexists(os.path.join(round_.root, each.path))
 
 
-def _add_history(round_: Round, moved: Moved, paths: _Paths, checkpoints: Iterable[Checkpoint]) -> None:
+def _add_history(state: RoundState, theirs: RoundState) -> None:
     """What the person has saved and decided, and the checkpoints, as far as they aren't known here."""
-    state = round_.state
     own = {(each.path, each.at) for each in state.saves}
-    state.saves += [each for each in paths.saves(moved.saves) if (each.path, each.at) not in own]
+    state.saves += [each for each in theirs.saves if (each.path, each.at) not in own]
     state.saves.sort(key=lambda each: each.at)
-    for each in moved.decided:
-        operation = paths.operation(each)
-        known = next((other for other in state.decided if other.at == each.at), None)
+    for operation in theirs.decided:
+        known = next((each for each in state.decided if each.at == operation.at), None)
         if known is None:
             state.decided.append(operation)
             continue
-        known.disk |= operation.disk
-        known.base |= operation.base
-        known.known |= operation.known
-        known.modes |= operation.modes
-        known.origins |= operation.origins
-        known.going |= operation.going
+        known.disk = known.disk | operation.disk
+        known.base = known.base | operation.base
+        known.known = known.known | operation.known
+        known.modes = known.modes | operation.modes
+        known.origins = known.origins | operation.origins
+        known.going = known.going | operation.going
     state.decided.sort(key=lambda each: each.at)
     known_at = {each.at for each in state.checkpoints}
-    new = [each for each in checkpoints if each.at not in known_at]
+    new = [each for each in theirs.checkpoints if each.at not in known_at]
     first = state.checkpoints[-1].number + 1 if state.checkpoints else 1
-    for number, each in enumerate(new, first):
-        state.checkpoints.append(replace(each, number=number))
-    state.checkpoints = state.checkpoints[-CHECKPOINTS_KEPT:]
-    since = [each.number for each in state.checkpoints if each.at == moved.new_since]
-    state.new_since = since[0] if since else state.new_since
+    new = [replace(each, number=number) for number, each in enumerate(new, first)]
+    state.checkpoints = [*state.checkpoints, *new][-CHECKPOINTS_KEPT:]
+    since = {each.at for each in theirs.checkpoints if each.number == theirs.new_since}
+    state.new_since = next((each.number for each in state.checkpoints if each.at in since), state.new_since)
 
 
 def _below(inside: str) -> Callable[[str], bool]:
     return (lambda path: path.startswith(f"{inside}/")) if inside else (lambda _: True)
 
 
-def _blobs(moved: Moved) -> set[str]:
-    snapshots = [each for point in moved.checkpoints for each in (point.disk, point.base, point.end) if each]
-    entries = [*entries_of(moved.decided, moved.saves), *moved.waiting.values()]
+def _snapshots(points: Iterable[Checkpoint]) -> list[TreeSnapshot]:
+    return [each for point in points for each in (point.disk, point.base, point.end) if each]
+
+
+def _blobs(moved: Moved, snapshots: Iterable[TreeSnapshot]) -> set[str]:
+    state = moved.state
+    entries = [*entries_of(state.decided, state.saves), *moved.waiting.values()]
     entries += [entry for each in snapshots for entry in each.beside.values()]
-    entries += [entry for found in moved.recent.values() for each in found for entry in (each.before, each.base)]
-    files = [*moved.known.values(), *(known for each in moved.decided for known in each.known.values())]
+    entries += [entry for found in state.recent.found.values() for each in found for entry in (each.before, each.base)]
+    files = [*state.known.values(), *(known for each in state.decided for known in each.known.values())]
     known = {blob for each in files if each.lines for blob in each.lines[:2] if blob}
     return known | {entry.blob for entry in entries if entry}

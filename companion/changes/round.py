@@ -102,7 +102,6 @@ class Round:
         self.state = RoundState(store.root)
         self._excludes = excludes
         self.listed = Rows(store.objects)
-        self.recent = RecentScans(store.path)
         self.dropped = 0
         """How many of the oldest checkpoints were dropped because the store had too much in it."""
         self._bounded = (("", 0), 0)
@@ -147,8 +146,12 @@ class Round:
             found.base = found.now = last
         self.store.resume(found.base, found.modes)
         self.state = found
-        self.recent.open()
         return True
+
+    @property
+    def recent(self) -> RecentScans:
+        """What the last scans have found."""
+        return self.state.recent
 
     @property
     def is_open(self) -> bool:
@@ -170,8 +173,6 @@ class Round:
         began = self.store.begin(list(self._excludes()), may_be_large=may_be_large, since=began_at)
         now, head = began.snapshot, project.head(self.in_repository()[0])
         self._found.clear()  # it belongs to the round before, and so does this
-        self.recent.replace(lambda _: True, {})
-        self.recent.write()
         self.state = RoundState(self.root, time.time(), now, now, began.rules, began.nested, began.empty, head)
         self.state.working = list(self.at_work)
         self.save()
@@ -213,7 +214,7 @@ class Round:
     @contextlib.contextmanager
     def all_or_nothing(self) -> Generator[None]:
         """If what is done meanwhile can't be written down, all that is known is as before. Raises OSError."""
-        state, sightings, scanned_at = self.state, self.recent.all(), self.scanned_at
+        state, scanned_at = self.state, self.scanned_at
         put_back = state.restorer()
         try:
             yield
@@ -221,7 +222,6 @@ class Round:
             self.state = state
             put_back()
             self.scanned_at = scanned_at
-            self.recent.replace(lambda _: True, sightings)
             self.store.unlock()
             raise
 
@@ -302,7 +302,6 @@ class Round:
     def _note_scan(self, corrected: Iterable[str], gone: Iterable[str] = ()) -> None:
         """Write down what a scan has found. Only then may the store forget what was wrong in the baseline."""
         self._forget_modes(gone)
-        self.recent.write()
         self.save()
         self.store.copies.corrected(corrected)
 

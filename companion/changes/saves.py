@@ -189,7 +189,6 @@ class Saves:
     def __init__(self, round_: Round) -> None:
         self._round = round_
         self._objects = round_.objects
-        self._recent = round_.recent
 
     @property
     def _state(self) -> RoundState:
@@ -200,7 +199,7 @@ class Saves:
         entry, old = self._objects.entry(self._state.now, path), self._objects.entry(before, path)
         agents = self._state.of(path).agents
         # Without a recent scan, the person has saved it since.
-        if not agents or entry is None or not is_text(entry) or not self._recent.of(path):
+        if not agents or entry is None or not is_text(entry) or not self._state.recent.of(path):
             return None
         return agents, self._round.data(old)
 
@@ -215,7 +214,7 @@ class Saves:
             for word in words.values():  # the baseline has what was left on the disk of what was saved before it
                 word.is_noted = word.is_noted or 0 < word.saved.until < began_at - CLOCK
         words = {path: word for path, word in words.items() if not word.is_noted}
-        scans = {path: len(self._recent.of(path)) for path in words}
+        scans = {path: len(self._state.recent.of(path)) for path in words}
         self._round.scan(own=[*words])
         seen = {path: self._seen(path, word.saved, word.encodings, scans[path]) for path, word in words.items()}
         self._saved_alone(words, seen)
@@ -237,7 +236,7 @@ class Saves:
         """The sightings of a save, and of what came later. There were so many before it was looked at."""
         found = [
             each
-            for at, each in enumerate(self._recent.of(path))
+            for at, each in enumerate(self._state.recent.of(path))
             if (each.written >= saved.since - CLOCK if saved.since and each.written else at >= scans)
         ]
         # Between two ticks of the clock nobody knows which was first, but the tab was loaded from what came before.
@@ -273,7 +272,7 @@ class Saves:
         self._state.add_saves((path, *pair) for path, pair in alone.items())
         for path in alone:
             self._state.know(path, agents=(), lines=None)
-            self._recent.forget(path)
+            self._state.recent.forget(path)
             self._round.saved_at[path] = max(words[path].saved.since, words[path].saved.until)
         self._round.save()
         for path in alone:
@@ -318,7 +317,7 @@ class Saves:
             self._round.written(path, found, loaded, (), at)
         self._round.follow(path, loaded, after)
         self._round.saved_at[path] = max(saved.since, saved.until)
-        self._recent.forget(path)  # not before: what can't be noted now is noted by the same sightings
+        self._state.recent.forget(path)  # not before: what can't be noted now is noted by the same sightings
         if after != now:
             self._written_since(path, after, now, seen, is_seen=bool(text) or seen[:1] != later[:1])
         if self._objects.entry(self._state.base, path) == now:
@@ -341,14 +340,14 @@ class Saves:
         renamed = self._state.renamed().keys()
         there = self._objects.entries(self._state.now, list(renamed))
         gone = {each.path for each in found if each.after is None} | (renamed - there.keys())
-        seen = {name: scans[-1] for name in gone if (scans := self._recent.of(name))}
+        seen = {name: scans[-1] for name in gone if (scans := self._state.recent.of(name))}
         began = time.monotonic() - (time.time_ns() - since) / 1e9
         seen = {name: last for name, last in seen.items() if f"{name}/".startswith(f"{path}/") and last.at >= began}
         at = max((last.at for last in seen.values()), default=0.0)
         for name, last in seen.items():
             if last.at == at:  # what was gone a scan before, somebody else has deleted
                 self._round.follow(name, last.before, None)
-                self._recent.forget(name)
+                self._state.recent.forget(name)
         self._round.settle()
 
     def naming_over(self, path: str) -> None:
@@ -369,7 +368,7 @@ class Saves:
         who = (agent,) if agent else seen[-1].who if seen else (*self._round.at_work,)
         base = self._objects.entry(self._state.base, path)
         sighting = Sighting(after, base, known.lines, known.agents, at, who, agent, is_unsure=not is_seen)
-        self._recent.add(path, sighting)
+        self._state.recent.add(path, sighting)
         at = at if is_seen else self._round.saved_at[path]
         self._round.written(path, after, now, who, at, is_named=bool(agent) and is_seen)
 
@@ -414,7 +413,7 @@ class Saves:
     def _is_not_renamed(self, path: str, found: Sighting) -> None:
         """A scan has found a file to be changed, and has taken a new one that is like it before for that file."""
         for new in [new for new, each in self._state.known.items() if each.origin == path]:
-            if any(each.before is None and each.at == found.at for each in self._recent.of(new)):
+            if any(each.before is None and each.at == found.at for each in self._state.recent.of(new)):
                 self._state.know(new, origin="", is_parted=False, lines=None)
 
     def reviewed(

@@ -1,14 +1,12 @@
 """What a round remembers, and its form on the disk.
 
-The scans of the last minute are remembered file by file, as the word of a save may come after a scan has seen it. Those
-of the last two are in the store, too: the word may come after the end of the editor.
+The scans of the last minute are remembered file by file, as the word of a save may come after a scan has seen it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import os
 import time
 from bisect import bisect_left
@@ -25,8 +23,6 @@ from ..snapshots.objects import EMPTY_TREE
 from ..snapshots.project import Head
 from .places import ROUND
 
-logger = logging.getLogger(__name__)
-
 _VERSION = 2
 EMPTY = TreeSnapshot(EMPTY_TREE, {})
 LISTED = 60.0
@@ -34,7 +30,6 @@ LISTED = 60.0
 _TICK = 1e-6
 """Seconds between two moments, at least: a decision is known by its own."""
 
-_FILE = "recent.json"
 _SCANS = 2
 """Scans after which the word of a save has come."""
 CLOCK = 20_000_000
@@ -197,6 +192,77 @@ def entries_of(decided: Iterable[Operation], saves: Iterable[Save]) -> list[Entr
     return [entry for pair in (*pairs, *((each.before, each.after) for each in saves)) for entry in pair]
 
 
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A file that a scan has found to be changed, and what was known of it before that scan."""
+
+    before: Entry | None
+    base: Entry | None
+    """In the baseline."""
+    lines: KnownLines | None
+    agents: tuple[str, ...]
+    """Who had changed it."""
+    written: int
+    """When it was written, in nanoseconds of Unix time."""
+    who: tuple[str, ...] = ()
+    """Who may have written it then."""
+    named: str = ""
+    """The agent that has said that it writes the file."""
+    at: float = field(default_factory=time.monotonic)
+    is_unsure: bool = False
+    """Whether the person may have written it."""
+
+
+@dataclass
+class RecentScans:
+    """The sightings of the last minute, by path, the oldest first."""
+
+    found: dict[str, list[Sighting]] = field(default_factory=dict[str, list[Sighting]])
+
+    def go_on(self) -> None:
+        """Go on in another run of the editor: what was told in the one before is noted soon."""
+        last = max((each.at for files in self.found.values() for each in files), default=0.0)
+        since = time.monotonic() - last
+        self.found = {path: [replace(each, at=each.at + since) for each in files] for path, files in self.found.items()}
+
+    def last_scans(self) -> RecentScans:
+        """Those of the last scans, for the next run of the editor."""
+        last = sorted({each.at for found in self.found.values() for each in found})[-_SCANS:]
+        kept = {path: [each for each in found if each.at in last] for path, found in self.found.items()}
+        return RecentScans({path: found for path, found in kept.items() if found})
+
+    def add(self, path: str, sighting: Sighting) -> None:
+        """A scan has found a file to be changed."""
+        self.found.setdefault(path, []).append(sighting)
+
+    def of(self, path: str) -> Sequence[Sighting]:
+        """The sightings of a file since its last save."""
+        return self.found.get(path, ())
+
+    def forget(self, path: str) -> None:
+        """The word of a save has come."""
+        self.found.pop(path, None)
+
+    def forget_old(self) -> None:
+        """Let go what nobody asks for any more."""
+        limit = time.monotonic() - KEPT
+        kept = {path: [each for each in found if each.at >= limit] for path, found in self.found.items()}
+        self.found = {path: found for path, found in kept.items() if found}
+
+    def before(self, since: int) -> dict[str, Sighting]:
+        """The files that were written after a time in nanoseconds: the first scan that has found that."""
+        late = {path: [each for each in found if each.written >= since - CLOCK] for path, found in self.found.items()}
+        return {path: found[0] for path, found in late.items() if found}
+
+    def entries(self) -> list[Entry | None]:
+        """What the files were before: a word of a save is hardly later than two scans."""
+        return [entry for found in self.found.values() for each in found[-2:] for entry in (each.before, each.base)]
+
+    def copy(self) -> RecentScans:
+        """The same, whatever is found or forgotten later."""
+        return RecentScans({path: [*found] for path, found in self.found.items()})
+
+
 @dataclass(slots=True)
 class RoundState:
     """The state of a round. All paths are relative to the root, with slashes."""
@@ -229,6 +295,8 @@ class RoundState:
     """The number of the checkpoint after which changes are marked as new; 0 for none."""
     unsent_notes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """By path: lines for the agents whose accepted proposals were taken back, until they are told."""
+    recent: RecentScans = field(default_factory=RecentScans)
+    """On the disk it has those of the last scans: the word of a save may come after the end of the editor."""
 
     def of(self, path: str) -> FileState:
         """What is known of a file."""
@@ -280,7 +348,9 @@ class RoundState:
 
     def restorer(self) -> Callable[[], None]:
         """Returns what makes the state as it is now: whoever has it, or an operation, has the same one still then."""
-        before = replace(self, known={**self.known}, saves=[*self.saves], decided=[*self.decided])
+        before = replace(
+            self, known={**self.known}, saves=[*self.saves], decided=[*self.decided], recent=self.recent.copy()
+        )
         copies = [(self, before), *((each, replace(each)) for each in self.decided)]
 
         def put_back() -> None:
@@ -293,6 +363,7 @@ class RoundState:
     def write(self, store: str) -> None:
         """Write it into the folder of a store, atomically."""
         known = {"version": _VERSION} | {name: getattr(self, name) for name in _kinds(RoundState)}
+        known["recent"] = self.recent.last_scans()
         write_private(os.path.join(store, ROUND), json.dumps(known, default=plain).encode())
 
 
@@ -310,6 +381,7 @@ def read_state(store: str, root: str) -> RoundState | None:
         return None
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(str(error)) from error
+    state.recent.go_on()
     # Windows have other numbers by now.
     state.going = {path: each._replace(window=0) for path, each in state.going.items()}
     for operation in state.decided:
@@ -390,88 +462,3 @@ def _merged(found: Iterable[Save]) -> list[Save]:
             before = made[number].before if each.before else None
             made[number] = Save(each.path, before, each.after, each.at, known)
     return made
-
-
-@dataclass(frozen=True, slots=True)
-class Sighting:
-    """A file that a scan has found to be changed, and what was known of it before that scan."""
-
-    before: Entry | None
-    base: Entry | None
-    """In the baseline."""
-    lines: KnownLines | None
-    agents: tuple[str, ...]
-    """Who had changed it."""
-    written: int
-    """When it was written, in nanoseconds of Unix time."""
-    who: tuple[str, ...] = ()
-    """Who may have written it then."""
-    named: str = ""
-    """The agent that has said that it writes the file."""
-    at: float = field(default_factory=time.monotonic)
-    is_unsure: bool = False
-    """Whether the person may have written it."""
-
-
-class RecentScans:
-    """The sightings of the last minute, by path, the oldest first. `store` is the folder that has them."""
-
-    def __init__(self, store: str) -> None:
-        self._path = os.path.join(store, _FILE)
-        self._found: dict[str, list[Sighting]] = {}
-
-    def open(self) -> None:
-        """Go on with those that another run of the editor has left: what was told there is noted soon."""
-        try:
-            with open(self._path, encoding="utf-8") as file:
-                found: dict[str, list[Sighting]] = made(dict[str, list[Sighting]], json.load(file))
-        except FileNotFoundError:
-            return
-        except (OSError, ValueError, TypeError) as error:
-            logger.warning("What the last scans have found can't be read: %s", error)
-            return
-        last = max((each.at for files in found.values() for each in files), default=0.0)
-        since = time.monotonic() - last
-        self._found = {path: [replace(each, at=each.at + since) for each in files] for path, files in found.items()}
-
-    def write(self) -> None:
-        """Have those of the last scans in the store, before what these have found is noted there. Raises OSError."""
-        last = sorted({each.at for found in self._found.values() for each in found})[-_SCANS:]
-        kept = {path: [each for each in found if each.at in last] for path, found in self._found.items()}
-        known = {path: found for path, found in kept.items() if found}
-        write_private(self._path, json.dumps(known, default=plain).encode())
-
-    def add(self, path: str, sighting: Sighting) -> None:
-        """A scan has found a file to be changed."""
-        self._found.setdefault(path, []).append(sighting)
-
-    def of(self, path: str) -> Sequence[Sighting]:
-        """The sightings of a file since its last save."""
-        return self._found.get(path, ())
-
-    def forget(self, path: str) -> None:
-        """The word of a save has come."""
-        self._found.pop(path, None)
-
-    def forget_old(self) -> None:
-        """Let go what nobody asks for any more."""
-        limit = time.monotonic() - KEPT
-        kept = {path: [each for each in found if each.at >= limit] for path, found in self._found.items()}
-        self._found = {path: found for path, found in kept.items() if found}
-
-    def before(self, since: int) -> dict[str, Sighting]:
-        """The files that were written after a time in nanoseconds: the first scan that has found that."""
-        late = {path: [each for each in found if each.written >= since - CLOCK] for path, found in self._found.items()}
-        return {path: found[0] for path, found in late.items() if found}
-
-    def entries(self) -> list[Entry | None]:
-        """What the files were before: a word of a save is hardly later than two scans."""
-        return [entry for found in self._found.values() for each in found[-2:] for entry in (each.before, each.base)]
-
-    def all(self) -> Mapping[str, list[Sighting]]:
-        """All of them, by path."""
-        return {path: list(found) for path, found in self._found.items()}
-
-    def replace(self, is_meant: Callable[[str], bool], found: Mapping[str, list[Sighting]]) -> None:
-        """Have these in place of those of some paths."""
-        self._found = {path: each for path, each in self._found.items() if not is_meant(path)} | {**found}
