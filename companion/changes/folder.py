@@ -550,22 +550,16 @@ class Folder:
         """Take back what a command in a window has decided here, as far as that is possible."""
         written: list[str] = []
         left: list[str] = []
-        unseen = ""
-        tried: set[float] = set()
-
-        def is_meant(operation: Operation) -> bool:
-            return operation.stamp == stamp and operation.at not in tried and _is_of(operation, window, sees)
-
-        is_nothing = True
-        while any(map(is_meant, self.round.state.decided)):
-            passed: list[str] = []
+        unseen, is_nothing = "", True
+        for operation in self.decided(window, sees):
+            if operation.stamp != stamp or operation not in self.round.state.decided:  # it went with another one
+                continue
             try:
-                operation, writes = await self.call(self.undo.plan_back, passed, is_meant)
+                writes, apart = await self.call(self.undo.plan_back, operation)
             except WriteRefusedError as error:
-                left += passed or [str(error)]
-                break
-            left += passed
-            tried |= {each.at for each in self.round.state.decided if is_meant(each) and each.at >= operation.at}
+                left.append(str(error))
+                continue
+            left += apart
             if operation.is_edited:
                 question = f"You have edited what you accepted in {', '.join(operation.disk)}. Take it back?"
                 if not await self.confirm(window, question, "Take Back"):

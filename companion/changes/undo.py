@@ -419,31 +419,20 @@ class RoundUndo:
         self._state.unsent_notes = {path: each for path, each in left.items() if each}
         self._round.save()
 
-    def plan_back(
-        self, passed: list[str] | None = None, meant: Callable[[Operation], bool] | None = None
-    ) -> tuple[Operation, list[Write]]:
-        """The last of the decisions that are `meant` of which something can be taken back, and what to write for that.
+    def plan_back(self, operation: Operation) -> tuple[list[Write], list[str]]:
+        """What to write to take a decision back, and a sentence for each file of which nothing can be.
 
-        `passed` gets a sentence for each that is passed over, because all of its files have changed since.
-        Raises WriteRefusedError if there is none to take back.
+        Raises WriteRefusedError if nothing of it can be taken back, such as after all of its files have changed.
         """
-        passed = [] if passed is None else passed
-        for operation in filter(meant, reversed(self._state.decided)):
-            try:
-                self._check_origins(operation)
-                found, left = self._subtraction.of(operation)
-                wanted = [each for each in self._wanted_back(operation) if left.keys().isdisjoint(each.paths)]
-                with self.reading((each.path, each.after) for each in wanted):
-                    writes = [write for each in wanted for write in self.writes_of(each)]
-                changed = self._changed_since(writes)
-            except WriteRefusedError as error:
-                passed.append(str(error))
-                continue
-            if len(changed) < len(writes) or (not writes and (found or not left)):
-                passed += left.values()
-                return operation, sorted(writes, key=lambda write: write.target is not None)
-            passed.append([*changed, *left.values()][0])
-        raise WriteRefusedError(passed[0] if passed else "nothing was decided")
+        self._check_origins(operation)
+        found, left = self._subtraction.of(operation)
+        wanted = [each for each in self._wanted_back(operation) if left.keys().isdisjoint(each.paths)]
+        with self.reading((each.path, each.after) for each in wanted):
+            writes = [write for each in wanted for write in self.writes_of(each)]
+        changed = self._changed_since(writes)
+        if len(changed) < len(writes) or (not writes and (found or not left)):
+            return sorted(writes, key=lambda write: write.target is not None), [*left.values()]
+        raise WriteRefusedError([*changed, *left.values()][0])
 
     def _check_origins(self, operation: Operation) -> None:
         """Raise WriteRefusedError if the baseline of a file that was renamed before is not where it was any more."""

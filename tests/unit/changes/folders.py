@@ -15,6 +15,7 @@ from companion.changes.change_screen import SavedText
 from companion.changes.checkpoints import Checkpoints
 from companion.changes.round import Round
 from companion.changes.saves import Overwritten, Saves, Told
+from companion.changes.state import Operation
 from companion.changes.undo import RoundUndo, Write
 from companion.review.disk import Encodings
 from companion.snapshots.files import WriteRefusedError
@@ -127,10 +128,25 @@ class Folder:
 
     def redo(self) -> None:
         """Take the last undo back."""
-        operation, writes = self.undoing.plan_back()
+        operation, writes = self.plan_back()
         for write in writes:
             self.undoing.write(write)
         assert self.undoing.finish_back(operation, writes) == []
+
+    def plan_back(
+        self, passed: list[str] | None = None, meant: Callable[[Operation], bool] | None = None
+    ) -> tuple[Operation, list[Write]]:
+        """The last decision that can be taken back, of those that are meant; `passed` gets why others can't be."""
+        passed = [] if passed is None else passed
+        for operation in filter(meant, reversed(self.round.state.decided)):
+            try:
+                writes, left = self.undoing.plan_back(operation)
+            except WriteRefusedError as error:
+                passed.append(str(error))
+                continue
+            passed += left
+            return operation, writes
+        raise WriteRefusedError(passed[0] if passed else "nothing was decided")
 
     def apply(self, writes: Sequence[Write]) -> list[str]:
         """Write what was planned."""

@@ -386,7 +386,7 @@ def test_a_rename_is_taken_back_and_restored_whole_or_not_at_all(tmp_path: Path,
     folder.scan()
     if what == "back":
         assert folder.undo_all() == []
-        writes = folder.undoing.plan_back()[1]
+        writes = folder.plan_back()[1]
         there, gone = "old/a.txt", folder.path / "new" / "b.txt"
     else:
         writes = folder.checkpoints.plan(number)[0]

@@ -585,7 +585,7 @@ def test_no_keep_is_taken_back_after_the_person_has_put_a_file_at_the_old_path_o
     folder.keep("a.py")
     folder.save("a.py", "mine\n")
     with pytest.raises(WriteRefusedError, match=r"a\.py has changed since"):
-        folder.undoing.plan_back()
+        folder.plan_back()
     assert folder.undo_all() == []
     assert [folder.read(name).decode() for name in ("a.py", "b.py", "c.py")] == ["mine\n", LINES, OTHERS]
 
@@ -726,7 +726,7 @@ def test_no_keep_is_taken_back_after_the_baseline_of_its_renamed_file_has_gone(t
     folder.save("b.py", "mine\n")
     folder.reopen()
     with pytest.raises(WriteRefusedError, match=r"a\.py has changed since"):
-        folder.undoing.plan_back()
+        folder.plan_back()
     assert folder.undo_all() == []
     assert folder.read("c.py").decode() == f"{LINES}mine\n"
 
@@ -1079,7 +1079,7 @@ class Renames(RuleBasedStateMachine):
     def take_back(self) -> None:
         self.folder.scan()
         with contextlib.suppress(WriteRefusedError):
-            operation, writes = self.folder.undoing.plan_back()
+            operation, writes = self.folder.plan_back()
             self.write(writes)
             assert self.folder.undoing.finish_back(operation, writes) == []
 

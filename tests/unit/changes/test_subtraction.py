@@ -56,7 +56,7 @@ def of_window(window: int) -> Callable[[Operation], bool]:
 def take_back(folder: Folder, window: int = 0) -> list[str]:
     """Take the last decision of a window back. Returns what is passed over."""
     passed: list[str] = []
-    operation, writes = folder.undoing.plan_back(passed, of_window(window) if window else None)
+    operation, writes = folder.plan_back(passed, of_window(window) if window else None)
     for each in writes:
         folder.undoing.write(each)
     assert folder.undoing.finish_back(operation, writes) == []
@@ -169,7 +169,7 @@ def test_what_a_later_keep_has_changed_of_a_kept_change_stays_kept(folder: Folde
     write(folder, "agent three\n", "agent again\n")
     decide(folder, 2, 0)
     with pytest.raises(WriteRefusedError, match=r"a\.py has changed since"):
-        folder.undoing.plan_back(meant=of_window(1))
+        folder.plan_back(meant=of_window(1))
     take_back(folder, 2)
     take_back(folder, 1)
     assert baseline(folder) == LINES
@@ -228,7 +228,7 @@ def test_a_file_that_was_changed_where_it_can_not_be_compared_stays_kept_and_is_
     (folder.path / "a.py").symlink_to("elsewhere")
     folder.saved("a.py")
     with pytest.raises(WriteRefusedError, match=r"a\.py has changed since"):
-        folder.undoing.plan_back()
+        folder.plan_back()
 
 
 class KilledError(BaseException):
@@ -260,9 +260,7 @@ def test_a_kill_while_a_keep_is_taken_back_leaves_a_line_of_both_and_what_was_ke
         monkeypatch.setattr(RoundState, "write", killed)
         is_over = True
         try:
-            finish(
-                folder, Intent("back", folder.undoing.plan_back(meant=of_window(1))[1], operation=decided_at(folder))
-            )
+            finish(folder, Intent("back", folder.plan_back(meant=of_window(1))[1], operation=decided_at(folder)))
         except KilledError:
             is_over = False
         monkeypatch.undo()
@@ -298,7 +296,7 @@ def test_a_kill_after_a_part_was_taken_back_and_noted_is_finished(folder: Folder
     assert folder.undo_all() == []
     folder.write("b.py", "the next one\n")
     folder.scan()
-    operation, writes = folder.undoing.plan_back()
+    operation, writes = folder.plan_back()
     intent = Intent("back", writes, operation=operation.at)
     journal = Journal(folder.round, folder.undoing)
     journal.begin(intent)
