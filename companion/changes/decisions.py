@@ -468,17 +468,8 @@ class Decisions:
         self._roots.background(self._decide_in(window, root, "undone", restore))
 
     async def _restore(self, window: WindowId, folder: Folder, number: int, shown: Collection[Difference]) -> None:
-        await folder.call(folder.scan)
-        found = await folder.call(_back_to, folder, number)
-        known = {*shown}
-        others = [each for each in found if each not in known]
-        left = [f"{each.path} has changed since" for each in others]
-        unknown = {path for each in others for path in each.paths}
-        if others and len(others) == len(found):
-            self._say_left(window, "Not restored", left, "")
-            return
         sees = folder.below(self._roots.sees(window))
-        outcome = await folder.restore(window, number, lambda path: path not in unknown and sees(path))
+        outcome, found = await folder.restore(window, number, {*shown}.__contains__, sees)
         for each in map(self._roots.window, folder.windows):  # what was kept of them is not what is there now
             each.done = [
                 (row, "restored" if (row.root, row.path in outcome.written) == (folder.root, True) else state)
@@ -486,7 +477,7 @@ class Decisions:
             ]
         if (done := Preview.of(found, outcome.written)).files:
             self._roots.editor.messenger.mention(f"Restored {done}.", window)
-        self._say_left(window, "Not restored", [*left, *outcome.left], outcome.unseen)
+        self._say_left(window, "Not restored", outcome.left, outcome.unseen)
 
     async def points(self, window: WindowId) -> list[Point]:
         """The checkpoints of a window, the latest first."""
@@ -503,13 +494,9 @@ class Decisions:
                 return Preview()
             await folder.call(folder.scan)
             writes, _, left = await folder.call(folder.checkpoints.plan, point.number)
-            found = await folder.call(_back_to, folder, point.number)
+            found = await folder.call(lambda: folder.checkpoints.back_to(folder.checkpoints.point(point.number)))
         self._roots.publish_all(folder)
         return Preview.of(found, [write.path for write in writes], left)
-
-
-def _back_to(folder: Folder, number: int) -> list[Difference]:
-    return folder.checkpoints.back_to(folder.checkpoints.point(number))
 
 
 def _changes_of(folder: Folder, path: str) -> Sequence[Hunk]:

@@ -571,17 +571,32 @@ class Folder:
             is_nothing = is_nothing and outcome.is_nothing  # of a checkpoint perhaps the baseline alone
         return WriteOutcome(written, left, unseen, is_nothing)
 
-    async def restore(self, window: WindowId, number: int, sees: Callable[[str], bool]) -> WriteOutcome:
-        """Go back to a checkpoint, in what a window sees."""
+    async def restore(
+        self, window: WindowId, number: int, is_shown: Callable[[Difference], bool], sees: Callable[[str], bool]
+    ) -> tuple[WriteOutcome, list[Difference]]:
+        """Go back to a checkpoint, in what a window sees and the person was shown of it.
+
+        Also returns how the files differ from it by now.
+        """
+        await self.call(self.scan)
+        found = await self.call(lambda: self.checkpoints.back_to(self.checkpoints.point(number)))
+        later = [each for each in found if not is_shown(each)]
+        changed = [f"{each.path} has changed since" for each in later if sees(each.path)]
+        if later and len(later) == len(found):
+            return WriteOutcome([], changed, is_nothing=True), found
+        unknown = {path for each in later for path in each.paths}
+
+        def is_meant(path: str) -> bool:
+            return path not in unknown and sees(path)
 
         def plan(*, is_all: bool) -> _Plan:
             writes, base, left = self.checkpoints.plan(number, is_all=is_all)
-            base = {path: entry for path, entry in base.items() if sees(path)}
-            unseen = {write.whole or write.path for write in writes if not sees(write.path)}
-            seen = [write for write in writes if (write.whole or write.path) not in unseen]
-            return Intent("restore", seen, point=number, base=base), left
+            base = {path: entry for path, entry in base.items() if is_meant(path)}
+            apart = {write.whole or write.path for write in writes if not is_meant(write.path)}
+            meant = [write for write in writes if (write.whole or write.path) not in apart]
+            return Intent("restore", meant, point=number, base=base), [*changed, *left]
 
-        return await self._ask_and_write(window, plan, lambda: self.checkpoints.protected(number, sees))
+        return await self._ask_and_write(window, plan, lambda: self.checkpoints.protected(number, is_meant)), found
 
     async def go_on(self) -> str:
         """Finish what an editor that has ended was about to write, and note what it was told.

@@ -21,6 +21,7 @@ from ..review.disk import Encodings
 from ..review.document import Body
 from ..review.review import Review
 from ..review.reviews import Reviews
+from ..snapshots.entries import Difference
 from . import places
 from .change_screen import ChangeScreen, FileChanges, FileTurn, Listing, SavedText, Work
 from .folder import Folder, FolderClosedError
@@ -220,22 +221,14 @@ class Rounds:
         sees = self.roots.sees(window)
 
         async def restore(folder: Folder) -> None:
-            sees_below = folder.below(sees)
+            def is_shown(each: Difference) -> bool:
+                return folder.full_path(each.path) in files
+
             async with folder.deciding(window):
                 try:
-                    await folder.call(folder.scan)
                     if not (point := await folder.call(folder.checkpoints.begin_of, turn)):
                         return
-                    later = [
-                        each
-                        for each in await folder.call(folder.checkpoints.back_to, point)
-                        if folder.full_path(each.path) not in files
-                    ]
-                    left.extend(sentence(f"{each.path} has changed since") for each in later if sees_below(each.path))
-                    kept = {path for each in later for path in each.paths}
-                    outcome = await folder.restore(
-                        window, point.number, lambda path: path not in kept and sees_below(path)
-                    )
+                    outcome, _ = await folder.restore(window, point.number, is_shown, folder.below(sees))
                 except OSError as error:  # what was written in another folder is told all the same
                     left.append(sentence(error))
                     return
