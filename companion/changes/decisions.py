@@ -12,17 +12,14 @@ from typing import Any
 from ..editor import WindowId, sentence
 from ..review.changes import counted
 from ..review.review import Answered, Review
-from ..review.review_screen import QuestionClosedError
 from ..review.reviews import Reviews
 from ..snapshots.entries import Difference
 from ..snapshots.files import WriteRefusedError
 from .folder import Folder, WriteOutcome
-from .lines import Hunk, followed, place_of
 from .places import relative
 from .roots import Roots
 from .rows import ChangeRow
-from .state import GOES, Chosen, Decision, Lines
-from .undo import Choice
+from .state import GOES, Chosen, Decision
 
 NOTHING = "There is nothing to review."
 _OUTCOMES: Mapping[Decision, str] = {"keep": "kept", "undo": "undone"}
@@ -118,32 +115,33 @@ class Decisions:
             return self._roots.place_of(row.full_path, row.root) is folder
 
         async def decide(folder: Folder) -> None:
-            listed, left = {row.full_path: row for row in rows if is_in(folder, row)}, list[str]()
-            choose = folder.as_listed(listed, folder.below(sees), left)
+            listed = {row.full_path: row for row in rows if is_in(folder, row)}
             async with self._deciding(window, folder, _OUTCOMES[what], listed, command):
                 if what == "keep":
-                    await self._keep_files(window, folder, choose, left)
+                    found, left = await folder.call(folder.as_listed, listed, folder.below(sees))
+                    await folder.decide(folder.round.keep, [path for each in found for path in each.paths])
+                    self._say_left(window, "Not kept", left, "")
                 else:
-                    await self._undo_listed(window, folder, choose, undone, left)
+                    await self._undo_listed(window, folder, listed, undone)
 
         await self._roots.events_noted()
         if not await self._roots.in_each(window, decide, lambda folder: any(is_in(folder, row) for row in rows)):
             self._roots.editor.messenger.mention(NOTHING, window)
         self._offer_take_back(window, undone)
 
-    async def _keep_files(self, window: WindowId, folder: Folder, choose: Choice, left: Sequence[str]) -> None:
-        await folder.decide(folder.keep, choose)
-        self._say_left(window, "Not kept", left, "")
-
     async def _undo_listed(
-        self, window: WindowId, folder: Folder, choose: Choice, undone: list[int], left: Sequence[str]
+        self, window: WindowId, folder: Folder, listed: Mapping[str, ChangeRow], undone: list[int]
     ) -> None:
         """Write files as they were, if they still are as they were listed, or do so when the turn ends."""
-        wanted = await folder.call(folder.chosen, choose) if self._roots.is_in_turn(folder) else ()
-        if await self._puts_off(window, folder, dict.fromkeys([each.path for each in wanted], ())):
-            self._say_left(window, "Not undone", left, "")
-        else:
-            await self._undo_files(window, folder, choose, undone, left)
+        sees = folder.below(self._roots.sees(window))
+        if self._roots.is_in_turn(folder):
+            found, left = await folder.call(folder.as_listed, listed, sees)
+            if await self._puts_off(window, folder, {each.path: () for each in found}):
+                self._say_left(window, "Not undone", left, "")
+                return
+        await folder.call(folder.scan)
+        found, left = await folder.call(folder.as_listed, listed, sees)
+        await self._undo_files(window, folder, found, undone, left)
 
     async def decide_changes(self, window: WindowId, row: ChangeRow, what: Decision, found: Sequence[Chosen]) -> None:
         """Keep or undo changes of a file, in the root and by the path that it has when it is its turn.
@@ -154,7 +152,7 @@ class Decisions:
 
         async def decide(folder: Folder) -> None:
             async with self._deciding(window, folder, _OUTCOMES[what], [full], time.time()):
-                await self._decide_each(window, folder, relative(full, folder.root), what, found)
+                await self._decide_changes(window, folder, relative(full, folder.root), what, found)
 
         deciding = self._decide_at(window, lambda: self._roots.place_of(full, row.root), decide)
         if task := self._roots.background(deciding):
@@ -194,77 +192,46 @@ class Decisions:
         self._offer_take_back(window, undone)
 
     async def _go(self, window: WindowId, folder: Folder, undone: list[int]) -> None:
-        """Undo what was decided in a window; in the first of those that have the folder if it was before a restart.
-
-        `undone` gets how many files are undone as a whole.
-        """
+        """Undo what was decided in a window; in the first of those that have the folder if it was before a restart."""
         if self._roots.is_in_turn(folder):
             return
         own = (window, 0) if window == min(folder.windows) else (window,)
-        rows = [
+        going = [
             (row, row.going.changes)
             for row in folder.rows
             if row.going and (row.going.window if row.going.window in folder.windows else 0) in own
         ]
-        found = {row.path: changes for row, changes in rows}
-        whole = {path for row, changes in rows if not changes for path in (row.path, row.renamed_from) if path}
+        whole = {path for row, changes in going if not changes for path in (row.path, row.renamed_from) if path}
         sees = folder.below(self._roots.sees(window))
-
-        def choose(waiting: Sequence[Difference]) -> Sequence[Difference]:
-            return [each for each in waiting if all(path in whole and sees(path) for path in each.paths)]
-
         if whole:
             with self._saying_why(window):
-                await self._undo_files(window, folder, choose, undone)
-        for path in found:
-            await self._undo_going(window, folder, path)
-        if found:
-            await folder.call(folder.round.stay, dict.fromkeys(found, ()))
+                await folder.call(folder.scan)
+                waiting = await folder.call(folder.round.waiting)
+                found = [each for each in waiting if whole.issuperset(each.paths) and all(map(sees, each.paths))]
+                await self._undo_files(window, folder, found, undone)
+        for row, changes in going:
+            if changes:
+                with self._saying_why(window):
+                    there = await folder.call(folder.round.located, row.path, changes)
+                    await self._undo_changes(window, folder, row.path, there)
+        if going:
+            await folder.call(folder.round.stay, {row.path: () for row, _ in going})
             await folder.call(folder.round.save)
 
-    async def _undo_going(self, window: WindowId, folder: Folder, path: str) -> None:
-        """Undo what waits of a file, from the bottom. Once a part of a change is done, its rest has another key."""
-        while (going := next((row.going for row in folder.rows if row.path == path), None)) and going.changes:
-            chosen = max(going.changes, key=place_of)
-            with self._saying_why(window):
-                await self._undo(window, folder, path, *chosen)
-            await folder.call(folder.round.stay, {path: [chosen]})  # it was refused, or is done
-            await folder.call(folder.refresh)
-
-    async def _decide_each(
+    async def _decide_changes(
         self, window: WindowId, folder: Folder, path: str, what: Decision, found: Sequence[Chosen]
     ) -> None:
-        """Decide changes of a file, from the bottom: the lines below a change move with it.
+        """Decide changes of a file: all at once, as what is done of one gives other keys to the others."""
+        if what == "keep":
+            await folder.decide(folder.round.keep_changes, path, found)
+        elif not await self._puts_off(window, folder, {path: found}):
+            await self._undo_changes(window, folder, path, found)
 
-        What is done of one gives other keys to its equals, and to the rest of it. Raises QuestionClosedError: the
-        person has cancelled, and the rest is left as well.
-        """
-        if what == "undo" and await self._puts_off(window, folder, {path: found}):
-            return
-        left = list(found)
-        while left:
-            chosen = max(left, key=place_of)
-            left.remove(chosen)
-            before = await folder.call(_changes_of, folder, path)
-            try:
-                if what == "keep":
-                    await folder.decide(folder.round.keep_change, path, *chosen)
-                else:
-                    await self._undo(window, folder, path, *chosen)
-            except QuestionClosedError:
-                raise
-            except OSError as error:
-                self._roots.editor.messenger.say(sentence(error), window)
-            after = await folder.call(_changes_of, folder, path)
-            if after != before:
-                left = followed(left, chosen, before, after, 0)  # what is left is above
-
-    async def _undo(self, window: WindowId, folder: Folder, path: str, key: str, lines: Lines) -> None:
-        """Undo a change of a file."""
+    async def _undo_changes(self, window: WindowId, folder: Folder, path: str, found: Sequence[Chosen]) -> None:
         if not self._roots.sees(window)(folder.full_path(path)):
             raise WriteRefusedError(f"{path} is excluded by the setting “context_exclude” of this window")
         await folder.call(folder.scan)
-        outcome = await folder.undo_change(window, path, key, lines)
+        outcome = await folder.undo_changes(window, path, found)
         self._say_left(window, "Not undone", outcome.left, outcome.unseen)
 
     def _say_left(self, window: WindowId, what: str, left: Iterable[str], unseen: str) -> None:
@@ -295,10 +262,14 @@ class Decisions:
         self._roots.background(decide_each())
 
     async def _undo_files(
-        self, window: WindowId, folder: Folder, choose: Choice, undone: list[int], left: Sequence[str] = ()
+        self,
+        window: WindowId,
+        folder: Folder,
+        found: Sequence[Difference],
+        undone: list[int],
+        left: Sequence[str] = (),
     ) -> None:
-        await folder.call(folder.scan)
-        found = await folder.call(folder.chosen, choose)
+        """Undo files. `undone` gets how many that were, as a whole."""
         outcome = await folder.undo_files(window, found)
         self._say_left(window, "Not undone", [*left, *outcome.left], outcome.unseen)
         undone.append(len({each.path for each in found} & {*outcome.written}))  # a renamed one is one file
@@ -497,11 +468,6 @@ class Decisions:
             found = await folder.call(lambda: folder.checkpoints.back_to(folder.checkpoints.point(point.number)))
         self._roots.publish_all(folder)
         return Preview.of(found, [write.path for write in writes], left)
-
-
-def _changes_of(folder: Folder, path: str) -> Sequence[Hunk]:
-    contents = folder.round.contents(path)
-    return contents[2].found if contents else ()
 
 
 def _points(folder: Folder) -> list[Point]:

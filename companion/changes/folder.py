@@ -33,8 +33,8 @@ from .places import absolute, relative
 from .round import Round, Seen
 from .rows import ChangeRow, is_as_listed
 from .saves import Excluding, KeptWords, Left, Overwritten, Saves, Told
-from .state import Lines, Operation
-from .undo import Choice, RoundUndo, Write, files_of
+from .state import Chosen, Operation
+from .undo import RoundUndo, Write, files_of
 
 logger = logging.getLogger(__name__)
 
@@ -459,15 +459,13 @@ class Folder:
         point = self.checkpoints.begin_of(turn)
         return [self.full_path(each.path) for each in self.checkpoints.back_to(point)] if point else None
 
-    async def undo_change(self, window: WindowId, path: str, key: str, lines: Lines) -> WriteOutcome:
-        """Undo a change of a file, or some lines of it, in the editor if the file is open there."""
+    async def undo_changes(self, window: WindowId, path: str, chosen: Sequence[Chosen]) -> WriteOutcome:
+        """Undo changes of a file, or some lines of them, in the editor if the file is open there."""
 
         def plan(*, is_all: bool) -> _Plan:
-            return Intent("undo", self.undo.plan_change(path, key, lines, is_all=is_all), path, key, lines), []
+            return Intent("undo", self.undo.plan_changes(path, chosen, is_all=is_all), path, chosen, is_all), []
 
-        return await self._ask_and_write(
-            window, plan, lambda: self.undo.protected([self.round.wanted(path)], key, lines)
-        )
+        return await self._ask_and_write(window, plan, lambda: self.undo.protected([self.round.wanted(path)], chosen))
 
     async def undo_files(self, window: WindowId, found: Sequence[Difference]) -> WriteOutcome:
         """Undo some of the files that wait."""
@@ -478,29 +476,28 @@ class Folder:
 
         return await self._ask_and_write(window, plan, lambda: self.undo.protected(found))
 
-    def as_listed(self, rows: Mapping[str, ChangeRow], sees: Callable[[str], bool], left: list[str]) -> Choice:
-        """Chooses the files that a window sees and that still are as it has listed them: these rows, by full path.
+    def as_listed(
+        self, rows: Mapping[str, ChangeRow], sees: Callable[[str], bool]
+    ) -> tuple[list[Difference], list[str]]:
+        """The files that a window sees and that still are as it has listed them: these rows, by full path.
 
-        `left` gets a sentence for each of the others.
+        Also returns a sentence for each of the others. On the worker thread.
         """
-
-        def choose(found: Sequence[Difference]) -> Sequence[Difference]:
-            saves = self.round.state.saves
-            waiting = {self.full_path(each.path): each for each in found}
-            chosen: list[Difference] = []
-            for full, row in rows.items():
-                each, path = waiting.get(full), relative(full, self.root)
-                if each is None:
-                    left.append(f"nothing of {path} waits for a review")
-                elif not all(map(sees, each.paths)):
-                    left.append(f"{path} is excluded by the setting “context_exclude” of this window")
-                elif not is_as_listed(each, row, saves):
-                    left.append(f"{path} has changed since")
-                else:
-                    chosen.append(each)
-            return chosen
-
-        return choose
+        saves = self.round.state.saves
+        waiting = {self.full_path(each.path): each for each in self.round.waiting()}
+        found: list[Difference] = []
+        left: list[str] = []
+        for full, row in rows.items():
+            each, path = waiting.get(full), relative(full, self.root)
+            if each is None:
+                left.append(f"nothing of {path} waits for a review")
+            elif not all(map(sees, each.paths)):
+                left.append(f"{path} is excluded by the setting “context_exclude” of this window")
+            elif not is_as_listed(each, row, saves):
+                left.append(f"{path} has changed since")
+            else:
+                found.append(each)
+        return found, left
 
     async def _ask_and_write(
         self, window: WindowId, plan: Callable[..., _Plan], protected: Callable[[], Sequence[str]]
@@ -532,14 +529,6 @@ class Folder:
     async def write_as_person(self, write: Write) -> WriteOutcome:
         """Write a file as the person would: it is nobody else's change then, and can be taken back."""
         return await self._begin_and_carry_out(Intent("person", [write]))
-
-    def keep(self, choose: Choice) -> None:
-        """Keep the chosen ones of the files that wait, on the worker thread."""
-        self.round.keep([path for each in choose(self.round.waiting()) for path in each.paths])
-
-    def chosen(self, choose: Choice) -> Sequence[Difference]:
-        """The chosen ones of the files that wait, on the worker thread."""
-        return choose(self.round.waiting())
 
     def decided(self, window: WindowId, sees: Callable[[str], bool]) -> list[Operation]:
         """What was decided in a window, or before a restart, in what it sees: the last decision comes first."""
@@ -669,8 +658,8 @@ class Folder:
                 notes: Mapping[str, Sequence[str]] = {}
                 with contextlib.suppress(OSError):  # what was written is noted in any case
                     notes = self.undo.notes(done)
-                if intent.key:
-                    self.undo.follow_going(intent.path, (intent.key, intent.lines), done)
+                if intent.chosen:
+                    self.undo.follow_going(intent.path, intent.chosen, done, is_all=intent.is_all)
                 return self.undo.finish(done, notes)
             case "person":
                 return self.undo.finish_as_person(done)

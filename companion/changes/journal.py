@@ -21,7 +21,7 @@ from ..snapshots import files
 from ..snapshots.entries import Entry, on_disk
 from ..snapshots.files import WriteRefusedError
 from .round import Round
-from .state import Lines, made, plain
+from .state import Chosen, made, plain
 from .undo import RoundUndo, Write
 
 logger = logging.getLogger(__name__)
@@ -37,9 +37,10 @@ class Intent:
     kind: Literal["undo", "person", "back", "restore"]
     writes: Sequence[Write]
     path: str = ""
-    """Of the undo of a change: its file, the change and the lines of that, if it isn't undone as a whole."""
-    key: str = ""
-    lines: Lines = None
+    """Of the undo of changes: their file, and the changes."""
+    chosen: Sequence[Chosen] = ()
+    is_all: bool = False
+    """Whether lines that the person has changed, too, are undone with them."""
     operation: float = 0.0
     """Of taking back: the time of the operation that it takes back."""
     point: int = 0

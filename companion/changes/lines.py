@@ -19,6 +19,7 @@ from itertools import groupby, pairwise
 
 from ..review.changes import changes, fingerprint, paired_lines
 from ..review.compare import Change
+from ..snapshots.files import WriteRefusedError
 from .state import Chosen, Lines
 
 MAX_COMPARED = 5 * 1024 * 1024
@@ -223,6 +224,10 @@ def _keys_of(found: Sequence[tuple[Change, Sequence[str], Sequence[str]]]) -> li
 
 def _lines_of(key: str) -> Sequence[str]:
     return tuple(key.split("-")[2:4])
+
+
+Step = tuple[Chosen, "Weave", "Weave"]
+"""A change that was decided, and the lines of its file before and after that."""
 
 
 class Weave:
@@ -508,6 +513,27 @@ class Weave:
         else:
             gone = range(change.deleted, change.deleted) if first else range(0)
         return start, gone, range(change.deleted + first, change.deleted + after)
+
+
+def each_decided(
+    path: str, weave: Weave, chosen: Sequence[Chosen], decide: Callable[[Weave, Chosen], Weave | None]
+) -> list[Step]:
+    """Decide changes of a file one after the other, from the bottom: the lines below a change move with it.
+
+    What is done of one gives other keys to its equals, and to the rest of it. Raises WriteRefusedError if one of them
+    isn't there.
+    """
+    steps: list[Step] = []
+    left = list(chosen)
+    while left:
+        each = max(left, key=place_of)
+        left.remove(each)
+        if (made := decide(weave, each)) is None:
+            raise WriteRefusedError(f"{path} has changed since")
+        steps.append((each, weave, made))
+        left = followed(left, each, weave.hunks().found, made.hunks().found, 0)  # what is left is above
+        weave = made
+    return steps
 
 
 def is_of_both(ops: str) -> bool:

@@ -25,7 +25,19 @@ from ..snapshots.files import WriteRefusedError, blob_id
 from ..snapshots.git import GitCrashedError
 from ..snapshots.project import Head, Repository
 from ..snapshots.store import DamagedError, Scan, Store
-from .lines import UNKNOWN, Hunk, Hunks, Pieces, Weave, by_key, differences, followed, is_among, is_of_both
+from .lines import (
+    UNKNOWN,
+    Hunks,
+    Pieces,
+    Step,
+    Weave,
+    by_key,
+    differences,
+    each_decided,
+    followed,
+    is_among,
+    is_of_both,
+)
 from .rows import ChangeRow, Rows, is_comparable, is_text, known_lines
 from .state import (
     EMPTY,
@@ -34,7 +46,6 @@ from .state import (
     FileState,
     Going,
     KnownLines,
-    Lines,
     Operation,
     RecentScans,
     RoundState,
@@ -837,35 +848,44 @@ class Round:
         operation.window, operation.command = self.deciding, self.command
         return operation
 
-    def keep_change(self, path: str, key: str, lines: Lines = None) -> None:
-        """Take one change of a file over, or the part of it that some lines are."""
+    def keep_changes(self, path: str, chosen: Sequence[Chosen]) -> None:
+        """Take changes of a file over, or the parts of them that some lines are."""
         found = self.wanted(path)
-        weave = self.part(found, key, lines)
-        kept = weave.kept(key, lines) if weave else None
+        weave = self.part(found, chosen)
+        steps = each_decided(path, weave, chosen, lambda lines, one: lines.kept(*one)) if weave else []
+        kept = steps[-1][-1] if steps else None
         is_all = weave is not None and kept is not None and kept.base == weave.disk
-        if weave is None or kept is None or found.after is None or (is_all and found.renamed_from):
+        if kept is None or found.after is None or (is_all and found.renamed_from):
             self.keep(found.paths)
             return
         mode = found.before.mode if found.before and not is_all else found.after.mode
         entry = Entry(mode, self.objects.write(kept.base))
         known = KnownLines(entry.blob, found.after.blob, kept.ops)
-        self.follow_going(path, (key, lines), weave.hunks().found, kept.hunks().found)
+        self.follow_going(path, steps)
         if found.before is None:
             self._keep_modes([path])
         self._keep({found.renamed_from or path: entry}, [path] if is_all else [], {path: known})
 
-    def part(self, found: Difference, key: str, lines: Lines) -> Weave | None:
-        """The lines of a file of which one change is decided, or some of its lines; None if that is the whole file.
+    def located(self, path: str, chosen: Sequence[Chosen]) -> list[Chosen]:
+        """Those of some changes of a file that are still there."""
+        contents = self.contents(path)
+        changes = contents[2].found if contents else ()
+        return [each for each in chosen if by_key(changes, each[0])]
 
-        Raises WriteRefusedError unless the change is there, and the file can be decided in parts.
+    def part(self, found: Difference, chosen: Sequence[Chosen]) -> Weave | None:
+        """The lines of a file of which changes are decided, or some lines of them; None if that is the whole file.
+
+        Raises WriteRefusedError unless the changes are there, and the file can be decided in parts.
         """
-        if not key and lines is None:
+        if ("", None) in chosen:
             return None
         weave = self.weave_of(found)
         changes = weave.hunks().found if weave else ()
-        if by_key(changes, key) is None:
+        meant = [(by_key(changes, key), lines) for key, lines in chosen]
+        if not meant or not all(each for each, _ in meant):
             raise WriteRefusedError(f"{found.path} has changed since")
-        if lines is None and len(changes) == 1 and (found.before is None or found.after is None or found.renamed_from):
+        is_all = len({each[0].key for each, lines in meant if each and lines is None}) == len(changes)
+        if is_all and (found.before is None or found.after is None or found.renamed_from):
             return None
         if found.after is None:
             raise WriteRefusedError(f"{found.path} can only be kept or undone as a whole")
@@ -924,16 +944,15 @@ class Round:
         """Have these changes of files, none for a whole one, undone no more when the turn ends."""
         self._leave_going({path: partial(Going.without, found=each) for path, each in found.items()})
 
-    def follow_going(
-        self, path: str, chosen: Chosen, before: Sequence[Hunk], after: Sequence[Hunk], by: int = 0
-    ) -> None:
-        """A change of a file, or some lines of it, is undone no more when the turn ends, and what else was still is.
-
-        The changes are those before and after that decision, which has made the file longer by some lines.
-        """
+    def follow_going(self, path: str, steps: Sequence[Step]) -> None:
+        """Changes of a file are undone no more when the turn ends, and what else was still is."""
 
         def left(going: Going) -> Going | None:
-            return going.only(followed(going.changes, chosen, before, after, by)) if going.changes else going
+            changes = going.changes
+            for each, before, after in steps:
+                by = len(Pieces(after.disk).lines) - len(Pieces(before.disk).lines)
+                changes = followed(changes, each, before.hunks().found, after.hunks().found, by)
+            return going.only(changes) if going.changes else going
 
         self._leave_going({path: left})
 

@@ -21,7 +21,7 @@ from ..snapshots.objects import is_id
 from ..snapshots.project import Repository
 from .change_screen import SHORT, PointKind, SinceListing, SincePoint
 from .folder import NAMED, Contents, Folder
-from .lines import Pieces, followed, place_of
+from .lines import Pieces, each_decided
 from .roots import Roots
 from .round import Round
 from .rows import ChangeRow, Rows, identified, is_comparable, is_text, quoted
@@ -133,18 +133,13 @@ class RoundSince:
         if not chosen:
             return self._undo.write_of(path, found.before, found.after)
         weave = self.round.weave(found.before, found.after) if is_comparable(found) else None
-        left = list(chosen)
-        while left and weave:
-            undone = max(left, key=place_of)  # the lines below a change move with it
-            before, weave = weave.hunks().found, weave.undone(*undone)
-            left.remove(undone)
-            left = followed(left, undone, before, weave.hunks().found, 0) if weave else []
-        if weave is None or found.after is None:
+        if found.after is None or weave is None:
             raise WriteRefusedError(f"{path} has changed since")
-        if found.before is None and not weave.disk:  # nothing is left of a created file
+        undone = each_decided(path, weave, chosen, lambda lines, one: lines.undone(*one))[-1][-1]
+        if found.before is None and not undone.disk:  # nothing is left of a created file
             return self._undo.write_of(path, None, found.after)
-        mode = (found.before if found.before and weave.disk == weave.base else found.after).mode
-        return Write(path, Entry(mode, self._objects.write(weave.disk)), found.after)
+        mode = (found.before if found.before and undone.disk == undone.base else found.after).mode
+        return Write(path, Entry(mode, self._objects.write(undone.disk)), found.after)
 
     def goes(self, path: str, chosen: Sequence[Chosen], after: str) -> tuple[dict[int, str], list[str]]:
         """What an undo takes away: the lines that go, from 0, and in words what isn't a line that is there."""

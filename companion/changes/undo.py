@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -21,13 +21,13 @@ from ..snapshots import files
 from ..snapshots.entries import LINK, Difference, Entry, on_disk
 from ..snapshots.files import WriteRefusedError, blob_id
 from ..snapshots.objects import StoredContents
-from .lines import Pieces, Weave, is_of_both
+from .lines import Step, Weave, each_decided, is_of_both
 from .round import Round
 from .rows import AS_BEFORE, MAX_NOTES, done_notes, known_lines, limited, quoted, undone_note
-from .state import Chosen, FileState, KnownLines, Lines, Operation, RoundState
+from .state import Chosen, FileState, KnownLines, Operation, RoundState
 
-Choice = Callable[[Sequence[Difference]], Sequence[Difference]]
-"""Gives those that are meant of the files that wait. Raises WriteRefusedError."""
+_ALL: Chosen = ("", None)
+"""All changes of a file."""
 _IN_LINES = {"created", "modified", "renamed"}
 """The kinds of files whose lines are told of which a part is undone, or that only were changed."""
 _WHY = {
@@ -83,15 +83,16 @@ class RoundUndo:
     def _state(self) -> RoundState:
         return self._round.state
 
-    def plan_change(self, path: str, key: str, lines: Lines = None, *, is_all: bool = False) -> list[Write]:
-        """What to write to undo one change of a file. Raises WriteRefusedError.
+    def plan_changes(self, path: str, chosen: Sequence[Chosen], *, is_all: bool = False) -> list[Write]:
+        """What to write to undo changes of a file. Raises WriteRefusedError.
 
         Lines that the person has changed, too, stay, unless `is_all`.
         """
         found = self._round.wanted(path)
         self._check_parted(found, {*found.paths})
-        weave = self._round.part(found, key, lines)
-        undone = weave.undone(key, lines, is_all=is_all) if weave else None
+        weave = self._round.part(found, chosen)
+        steps = _undone(path, weave, chosen, is_all=is_all) if weave else []
+        undone = steps[-1][-1] if steps else None
         if weave is None or undone is None or found.after is None or not (undone.disk or found.before):
             return self._plan(found, is_all=is_all)
         is_whole = undone.disk == weave.base
@@ -133,22 +134,22 @@ class RoundUndo:
         if old and old not in undone and self._round.find(old):
             raise WriteRefusedError(f"{found.path} was {old} before: undo {old} first")
 
-    def protected(self, waiting: Iterable[Difference], key: str = "", lines: Lines = None) -> list[str]:
+    def protected(self, waiting: Iterable[Difference], chosen: Sequence[Chosen] = (_ALL,)) -> list[str]:
         """What is the person's, too, or may be, in what an undo would take away: a line for each, with its file.
 
-        The undo is of files that wait, or of one change of the one file, or of some lines of that.
+        The undo is of files that wait, or of changes of the one file.
         """
         told: list[str] = []
         for found in waiting:
             known = known_lines(found, self._state)
-            is_created = self._state.of(found.path).is_created and found.before is not None and not key
+            is_created = self._state.of(found.path).is_created and found.before is not None and _ALL in chosen
             if not (is_created or is_of_both(known.ops)):
                 continue
             weave = self._round.weave_of(found)
             if weave is None or weave.is_whole:
                 told.append(found.path)
                 continue
-            own = weave.protected(key, lines)
+            own = list(dict.fromkeys(line for each in chosen for line in weave.protected(*each)))
             if is_created and found.after:
                 own = sorted({*own, *weave.settled()})
             told += [f"{found.path}, line {number + 1}: {quoted([text])}" for number, text in own]
@@ -391,20 +392,17 @@ class RoundUndo:
         for path, names in agents.items():
             self._state.know(path, agents=names)
 
-    def follow_going(self, path: str, chosen: Chosen, done: Sequence[Write]) -> None:
-        """A change of a file is undone, and is not noted yet: what else of it is undone when the turn ends still is."""
+    def follow_going(self, path: str, chosen: Sequence[Chosen], done: Sequence[Write], *, is_all: bool) -> None:
+        """Changes of a file are undone, and not noted yet: what else of it is undone when the turn ends still is."""
         if path not in self._state.going:
             return
         found = self._round.find(path)
         weave = self._round.weave_of(found) if found else None
-        write = next((each for each in done if each.path == path), None)
-        data = self._round.data(write.target) if write else None
-        if weave is None or write is None or data is None:
-            self._round.stay({path: ()})
-            return
-        after = Weave.of(self._round.data(write.base) if write.base else weave.base, data, write.ops)
-        by = len(Pieces(data).lines) - len(Pieces(weave.disk).lines)
-        self._round.follow_going(path, chosen, weave.hunks().found, after.hunks().found, by)
+        if weave and any(each.path == path and each.target for each in done):
+            with contextlib.suppress(WriteRefusedError):
+                self._round.follow_going(path, _undone(path, weave, chosen, is_all=is_all))
+                return
+        self._round.stay({path: ()})
 
     def unsent_notes(self) -> list[str]:
         """The lines of what was undone, is not back, and was not told yet."""
@@ -534,6 +532,10 @@ class RoundUndo:
             if after and before and {after.blob, before.blob} <= data.keys():
                 notes = done_notes(path, data[after.blob], data[before.blob])
             self._state.unsent_notes[path] = [*self._state.unsent_notes.get(path, ()), *notes]
+
+
+def _undone(path: str, weave: Weave, chosen: Sequence[Chosen], *, is_all: bool) -> list[Step]:
+    return each_decided(path, weave, chosen, lambda lines, one: lines.undone(*one, is_all=is_all))
 
 
 def _reversed(found: Difference) -> Difference:

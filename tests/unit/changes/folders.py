@@ -85,7 +85,15 @@ class Folder:
 
     def undo(self, path: str, key: str = "", lines: tuple[int, int] | None = None) -> list[str]:
         """Undo a file or a change on the disk."""
-        return self.apply(self.undoing.plan_change(path, key, lines) if key else self.plan(path))
+        return self.apply(self.plan_change(path, key, lines) if key else self.plan(path))
+
+    def plan_change(self, path: str, key: str, lines: tuple[int, int] | None = None) -> list[Write]:
+        """What to write to undo a change of a file, or some lines of it."""
+        return self.undoing.plan_changes(path, [(key, lines)])
+
+    def keep_change(self, path: str, key: str, lines: tuple[int, int] | None = None) -> None:
+        """Keep a change of a file, or some lines of it."""
+        self.round.keep_changes(path, [(key, lines)])
 
     def plan(self, path: str, *, is_all: bool = False) -> list[Write]:
         """What to write to undo a file."""

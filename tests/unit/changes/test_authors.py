@@ -157,7 +157,7 @@ class Authors(RuleBasedStateMachine):
         before = self.mine()
         with contextlib.suppress(WriteRefusedError):
             if keeps:
-                self.folder.round.keep_change(self.name, found[number].key, lines)
+                self.folder.keep_change(self.name, found[number].key, lines)
             else:
                 assert self.folder.undo(self.name, found[number].key, lines) == []
         self.reread()

@@ -301,7 +301,7 @@ class Interleavings(RuleBasedStateMachine):
         if not keys or row is None or row.kind != "modified" or number >= len(keys):
             return
         if keeps:
-            self.folder.round.keep_change(name, keys[number])
+            self.folder.keep_change(name, keys[number])
             self.baseline = self.baseline | {name: self.in_store(name)}
             if len(keys) == 1:
                 assert self.baseline[name] == self.disk[name]

@@ -461,7 +461,7 @@ def test_a_part_of_a_file_is_noted_with_its_text(tmp_path: Path):
     folder.round.begin()
     folder.write("a.txt", LINES.replace("line 3\n", "agent\n").replace("line 20\n", "agent\n"))
     folder.scan()
-    writes = folder.undoing.plan_change("a.txt", folder.keys("a.txt")[0])
+    writes = folder.plan_change("a.txt", folder.keys("a.txt")[0])
     journal = Journal(folder.round, folder.undoing)
     journal.begin(Intent("undo", writes))
     pending = journal.pending()

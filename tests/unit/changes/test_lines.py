@@ -119,7 +119,7 @@ def test_a_part_that_is_kept_glues_no_lines(tmp_path: Path):
     folder.write("a.txt", "one\ntwo\nthree\nfour\n")
     folder.scan()
     (key,) = folder.keys("a.txt")
-    folder.round.keep_change("a.txt", key, (3, 3))
+    folder.keep_change("a.txt", key, (3, 3))
     contents = folder.round.contents("a.txt")
     assert contents
     assert contents[0] == b"one\ntwo\nfour\n"
@@ -667,7 +667,7 @@ def test_a_byte_order_mark_is_decided_with_the_last_change(tmp_path: Path, what:
     folder.scan()
     for left in (1, 0):
         key = folder.keys("a.py")[0]
-        folder.round.keep_change("a.py", key) if what == "keep" else folder.undo("a.py", key)
+        folder.keep_change("a.py", key) if what == "keep" else folder.undo("a.py", key)
         assert len(folder.keys("a.py")) == left
         assert folder.read("a.py").startswith(theirs[:3]) is (what == "keep" or left == 1)
     assert folder.listed() == {}

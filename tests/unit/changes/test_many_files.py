@@ -246,7 +246,7 @@ class ManyFiles(RuleBasedStateMachine):
             if not keeps:
                 self.folder.undo(path, key)
             elif key:
-                self.folder.round.keep_change(path, key)
+                self.folder.keep_change(path, key)
             else:
                 self.folder.keep(path)
 

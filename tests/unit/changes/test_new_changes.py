@@ -91,7 +91,7 @@ def new_keys(folder: Folder, path: str) -> set[str]:
 
 
 def undo(folder: Folder, path: str, key: str = "") -> None:
-    writes = folder.undoing.plan_change(path, key)
+    writes = folder.plan_change(path, key)
     notes = folder.undoing.notes(writes)
     for write in writes:
         folder.undoing.write(write)
@@ -216,9 +216,9 @@ def test_a_change_that_has_moved_since_it_was_seen_is_told_once_where_it_is(fold
     _, key = folder.keys("a.py")
     folder.write("a.py", f"new\nlines\n{changed}")
     folder.scan()
-    notes = folder.undoing.notes(folder.undoing.plan_change("a.py", key))
+    notes = folder.undoing.notes(folder.plan_change("a.py", key))
     assert notes == {"a.py": ["a.py, lines 22–23: “agent” and 1 more line was undone"]}
-    writes = folder.undoing.plan_change("a.py", key, (20, 20))
+    writes = folder.plan_change("a.py", key, (20, 20))
     assert folder.undoing.notes(writes) == {"a.py": ["a.py, line 23: “and more” was undone"]}
     folder.apply(writes)
     assert folder.read("a.py").decode() == f"new\nlines\n{changed}".replace("and more\n", "")
@@ -228,9 +228,9 @@ def test_lines_of_a_created_file_that_are_undone_are_told(folder: Folder):
     folder.write("new.py", "one\ntwo\nthree\n")
     folder.scan()
     [key] = folder.keys("new.py")
-    writes = folder.undoing.plan_change("new.py", key, (1, 1))
+    writes = folder.plan_change("new.py", key, (1, 1))
     assert folder.undoing.notes(writes) == {"new.py": ["new.py, line 2: “two” was undone"]}
-    writes = folder.undoing.plan_change("new.py", key)
+    writes = folder.plan_change("new.py", key)
     assert folder.undoing.notes(writes) == {"new.py": ["new.py: the new file was deleted again"]}
 
 

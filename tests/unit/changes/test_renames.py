@@ -71,8 +71,8 @@ def test_one_change_of_a_renamed_file_is_undone_alone(moved: Folder):
 
 def test_one_change_of_a_renamed_file_is_kept_alone(moved: Folder):
     [first, _, last] = three_changes(moved)
-    moved.round.keep_change("b.py", last)
-    moved.round.keep_change("b.py", first)
+    moved.keep_change("b.py", last)
+    moved.keep_change("b.py", first)
     moved.reopen()
     assert moved.listed() == {"b.py": "renamed"}
     assert len(moved.keys("b.py")) == 1
@@ -84,7 +84,7 @@ def test_one_change_of_a_renamed_file_is_kept_alone(moved: Folder):
 def test_a_keep_of_one_change_of_a_renamed_file_is_taken_back(moved: Folder):
     keys = three_changes(moved)
     rows = moved.round.rows()
-    moved.round.keep_change("b.py", keys[1])
+    moved.keep_change("b.py", keys[1])
     moved.edit("b.py", moved.read("b.py").decode(), f"{moved.read('b.py').decode()}mine\n")
     moved.redo()
     assert moved.keys("b.py") == keys
@@ -111,10 +111,10 @@ def test_a_line_of_the_person_stays_when_the_change_around_it_in_a_renamed_file_
 def test_the_last_change_of_a_renamed_file_is_the_file(moved: Folder, what: str):
     """Also if all its lines are meant."""
     first, _, last = three_changes(moved)
-    moved.round.keep_change("b.py", first)
-    moved.round.keep_change("b.py", last)
+    moved.keep_change("b.py", first)
+    moved.keep_change("b.py", last)
     [key] = moved.keys("b.py")
-    moved.round.keep_change("b.py", key, (0, 40)) if what == "keep" else moved.undo("b.py", key, (0, 40))
+    moved.keep_change("b.py", key, (0, 40)) if what == "keep" else moved.undo("b.py", key, (0, 40))
     assert moved.listed() == {}
     assert tree(moved.path).keys() == {"b.py" if what == "keep" else "a.py"}
 
@@ -128,7 +128,7 @@ def test_a_change_of_a_file_that_two_looks_have_found_to_be_renamed_is_decided_a
     folder.scan()
     folder.write("b.py", AGENTS)
     keys = three_changes(folder)
-    folder.round.keep_change("b.py", keys[2])
+    folder.keep_change("b.py", keys[2])
     assert folder.undo("b.py", keys[0]) == []
     folder.reopen()
     assert folder.listed() == {"b.py": "renamed"}
@@ -140,7 +140,7 @@ def test_a_change_of_a_file_that_two_looks_have_found_to_be_renamed_is_decided_a
 
 def test_the_agent_is_told_of_the_change_that_was_undone_in_a_renamed_file(moved: Folder):
     [_, gone, _] = three_changes(moved)
-    assert moved.undoing.notes(moved.undoing.plan_change("b.py", gone)) == {
+    assert moved.undoing.notes(moved.plan_change("b.py", gone)) == {
         "b.py": ["b.py, line 9: the removal of “line 9” was undone"]
     }
     assert moved.undoing.notes(moved.plan("b.py")) == {"b.py": ["b.py: the file was renamed back to a.py"]}
@@ -240,7 +240,7 @@ def test_a_keep_of_the_other_file_at_the_old_path_of_a_renamed_one_can_be_taken_
 def test_a_renamed_file_keeps_its_text_after_a_change_at_its_old_path_was_kept(moved: Folder):
     moved.write("a.py", LINES.replace("line 5\n", "five\n").replace("line 20\n", "twenty\n"))
     moved.scan()
-    moved.round.keep_change("a.py", moved.keys("a.py")[0])
+    moved.keep_change("a.py", moved.keys("a.py")[0])
     moved.reopen()
     assert moved.undo_all() == []
     assert moved.read("a.py").decode() == LINES.replace("line 5\n", "five\n")
@@ -1063,11 +1063,11 @@ class Renames(RuleBasedStateMachine):
             key = keys[number % len(keys)] if keys else ""
             with contextlib.suppress(WriteRefusedError):
                 if keeps and key:
-                    self.folder.round.keep_change(path, key)
+                    self.folder.keep_change(path, key)
                 elif keeps:
                     self.folder.keep(path)
                 else:
-                    self.write(writes := self.folder.undoing.plan_change(path, key))
+                    self.write(writes := self.folder.plan_change(path, key))
                     assert self.folder.undoing.finish(writes) == []
 
     @rule()

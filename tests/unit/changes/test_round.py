@@ -119,7 +119,7 @@ def test_one_change_is_kept_and_another_one_undone(folder: Folder):
     folder.write("a.py", LINES.replace("line 3\n", "line three\n").replace("line 20\n", "line twenty\n"))
     folder.scan()
     first, second = folder.keys("a.py")
-    folder.round.keep_change("a.py", first)
+    folder.keep_change("a.py", first)
     assert folder.read("a.py").count(b"line three") == 1
     assert len(folder.keys("a.py")) == 1
     folder.undo("a.py", folder.keys("a.py")[0])
@@ -157,7 +157,7 @@ def test_selected_lines_of_a_created_file_are_undone_and_the_others_kept(folder:
     assert folder.undoing.unsent_notes() == []
     folder.redo()
     assert folder.read("new.py") == b"one\ntwo\nthree\n"
-    folder.round.keep_change("new.py", key, (1, 1))
+    folder.keep_change("new.py", key, (1, 1))
     [above, below] = folder.keys("new.py")
     assert folder.undo("new.py", below) == []
     assert folder.undo("new.py", above) == []
@@ -171,7 +171,7 @@ def test_all_lines_of_a_created_file_are_the_file(folder: Folder, what: str):
     folder.scan()
     [key] = folder.keys("new.py")
     if what == "keep":
-        folder.round.keep_change("new.py", key, (0, 1))
+        folder.keep_change("new.py", key, (0, 1))
     else:
         folder.undo("new.py", key, (0, 1))
     assert (folder.path / "new.py").exists() == (what == "keep")
@@ -199,7 +199,7 @@ def test_a_change_that_is_there_no_more_decides_nothing_else_of_its_file(folder:
     folder.scan()
     before = folder.listed(), tree(folder.path)
     with pytest.raises(WriteRefusedError, match=f"{path} (has changed since|can only be kept or undone as a whole)"):
-        folder.round.keep_change(path, key) if what == "keep" else folder.undo(path, key)
+        folder.keep_change(path, key) if what == "keep" else folder.undo(path, key)
     assert (folder.listed(), tree(folder.path)) == before
 
 
@@ -225,7 +225,7 @@ def test_the_one_change_of_a_file_is_the_file(folder: Folder, kind: str, what: s
     assert folder.listed() == {path: kind}
     now = tree(folder.path)
     key = next(iter(folder.keys(path)), "")
-    folder.round.keep_change(path, key) if what == "keep" else folder.undo(path, key)
+    folder.keep_change(path, key) if what == "keep" else folder.undo(path, key)
     assert tree(folder.path) == (now if what == "keep" else before)
     assert folder.listed() == {}
 
@@ -574,7 +574,7 @@ def test_a_file_is_of_each_turn_of_which_something_waits_in_it(folder: Folder, k
     assert turns_of(folder, "a.py") == {"a.py": ["two", "one"]}
     keys = folder.keys("a.py")
     for number in reversed(kept):
-        folder.round.keep_change("a.py", keys[number])
+        folder.keep_change("a.py", keys[number])
     assert turns_of(folder, "a.py") == {"a.py": expected}
 
 
@@ -599,7 +599,7 @@ def test_many_files_of_which_a_part_was_kept_take_git_no_longer_than_one(
     for name in names:
         folder.write(name, LINES.replace("line 3\n", "first\n").replace("line 14\n", f"{name}\n"))
         folder.scan()
-        folder.round.keep_change(name, folder.keys(name)[0])
+        folder.keep_change(name, folder.keys(name)[0])
         runs.clear()
         folder.checkpoints.turns_of(folder.listed())
         needed.append(len(runs))

@@ -66,7 +66,7 @@ def take_back(folder: Folder, window: int = 0) -> list[str]:
 def decide(folder: Folder, window: int, number: int) -> None:
     """Keep a change in a window."""
     folder.round.deciding = window
-    folder.round.keep_change("a.py", folder.keys("a.py")[number])
+    folder.keep_change("a.py", folder.keys("a.py")[number])
 
 
 def baseline(folder: Folder) -> str:
@@ -77,7 +77,7 @@ def baseline(folder: Folder) -> str:
 def test_a_line_with_the_persons_edit_stays_theirs_if_an_agent_writes_between_a_keep_and_taking_it_back(folder: Folder):
     """The marks were known of other contents then, and the next undo took the words without a question."""
     edit(folder, TEXT, MINE)
-    folder.round.keep_change("a.py", folder.keys("a.py")[1])
+    folder.keep_change("a.py", folder.keys("a.py")[1])
     write(folder, "line 28\n", "agent again\n")
     assert take_back(folder) == []
     assert folder.protected() == BOTH
@@ -88,7 +88,7 @@ def test_a_line_with_the_persons_edit_stays_theirs_if_an_agent_writes_between_a_
 
 def test_a_kept_line_with_the_persons_edit_is_theirs_again(folder: Folder):
     edit(folder, TEXT, MINE)
-    folder.round.keep_change("a.py", folder.keys("a.py")[0])
+    folder.keep_change("a.py", folder.keys("a.py")[0])
     write(folder, "line 28\n", "agent again\n")
     take_back(folder)
     assert folder.protected() == BOTH
@@ -98,7 +98,7 @@ def test_what_keep_mine_left_stays_in_the_baseline_if_an_earlier_keep_is_taken_b
     write(folder, "agent three\n", "agent three\nagent four\n")
     before = folder.read("a.py").decode()
     edit(folder, before, before.replace("agent three\n", "agent three, and my words\n"))
-    folder.round.keep_change("a.py", folder.keys("a.py")[1])
+    folder.keep_change("a.py", folder.keys("a.py")[1])
     assert folder.undo("a.py") == []
     write(folder, "line 28\n", "agent again\n")
     assert take_back(folder) == ["a.py has changed since"]
@@ -108,7 +108,7 @@ def test_what_keep_mine_left_stays_in_the_baseline_if_an_earlier_keep_is_taken_b
 
 
 def test_what_the_person_wrote_into_an_accepted_proposal_stays_if_an_earlier_keep_is_taken_back(folder: Folder):
-    folder.round.keep_change("a.py", folder.keys("a.py")[1])
+    folder.keep_change("a.py", folder.keys("a.py")[1])
     accepted = TEXT.replace("line 10\n", "proposed, and my words\n")
     folder.write("a.py", accepted)
     operation = folder.saves.reviewed("a.py", TEXT, accepted, Encodings())
@@ -157,7 +157,7 @@ def test_of_a_change_that_was_kept_in_two_parts_each_is_taken_back_alone(folder:
     write(folder, "nine\nten\neleven\n", "one\ntwo\nthree\n")
     for window, line in ((1, 9), (2, 8)):
         folder.round.deciding = window
-        folder.round.keep_change("a.py", folder.keys("a.py")[0], (line, line))
+        folder.keep_change("a.py", folder.keys("a.py")[0], (line, line))
     take_back(folder, windows[0])
     assert ("one\nten\neleven\n" if windows[0] == 1 else "nine\ntwo\neleven\n") in baseline(folder)
     take_back(folder, windows[1])

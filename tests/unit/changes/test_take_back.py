@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Folder:
 
 def test_a_change_that_was_kept_waits_again(folder: Folder):
     before = folder.round.rows()
-    folder.round.keep_change("a.py", folder.keys("a.py")[0])
+    folder.keep_change("a.py", folder.keys("a.py")[0])
     assert len(folder.keys("a.py")) == 1
     folder.reopen()
     folder.redo()
