@@ -12,7 +12,7 @@ from .lines import Weave
 from .round import Round, Seen, Since
 from .rows import DOUBTFUL, is_text, named_lines
 from .saves import ANOTHER
-from .state import Checkpoint, FileState, KnownLines
+from .state import Checkpoint, FileState, KnownLines, origins_in, renamed_in
 from .undo import RoundUndo, Write
 
 CHECKPOINTS_KEPT = 200
@@ -231,14 +231,16 @@ class Checkpoints:
     def _base(self, point: Checkpoint, since: Since, more: Mapping[str, Entry | None] = EMPTY_ENTRIES) -> TreeSnapshot:
         """The baseline of a checkpoint with what the person has written since: `more` is known by the paths on disk."""
         base = since.base | {**more}
-        origins = {new: old for new, old in point.renamed().items() if new in since.renamed and not base.get(old)}
+        origins = {
+            new: old for new, old in renamed_in(point.known).items() if new in since.renamed and not base.get(old)
+        }
         entries = {path: entry for path, entry in base.items() if path not in {*origins, *origins.values()}}
         entries |= {old: base[new] for new, old in origins.items() if new in base}
         return self._objects.with_entries(point.base, entries) if entries else point.base
 
     def _at(self, point: Checkpoint, path: str) -> tuple[Entry | None, Entry | None]:
         """The baseline and the file that were at a path of the disk at a checkpoint."""
-        renamed, disk = point.renamed(), self._objects.entry(point.disk, path)
+        renamed, disk = renamed_in(point.known), self._objects.entry(point.disk, path)
         is_elsewhere = path in renamed.values()
         return None if is_elsewhere else self._objects.entry(point.base, renamed.get(path, path)), disk
 
@@ -269,7 +271,7 @@ class Checkpoints:
         there = {each.origin: new for new, each in state.known.items() if each.origin}
         told: list[str] = []
         for each in self._objects.differences(rest, kept, renames=False):
-            origin = point.origins().get(each.path, each.path)
+            origin = origins_in(point.known).get(each.path, each.path)
             sides = [(path, self._objects.entry(state.now, path)) for path in (each.path, there.get(origin, origin))]
             path, now = next((side for side in sides if side[1]), ("", None))
             if not sees(path) or now is None or now == each.after == each.before:

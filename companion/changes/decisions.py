@@ -246,14 +246,11 @@ class Decisions:
         """What git has changed in a window, and was asked about, the person has done. That is one decision."""
         command = time.time()
 
-        async def take_over(folder: Folder) -> None:
-            asked = list(folder.by_git)
-            await folder.decide(folder.saves.belong_to_the_person, [seen for seen, _ in asked])
-            folder.settle_git(asked)
-
         async def decide(folder: Folder) -> None:
             async with self._deciding(window, folder, "", command=command):
-                await take_over(folder)
+                asked = list(folder.by_git)
+                await folder.decide(folder.saves.belong_to_the_person, [seen for seen, _ in asked])
+                folder.settle_git(asked)
 
         async def decide_each() -> None:
             await self._roots.events_noted()

@@ -42,7 +42,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _WHAT = {"undo": "The undo of", "person": "The undo of", "back": "Taking back", "restore": "The restore of"}
-NAMED = 5
+_NAMED = 5
 """Lines that a question names."""
 QUIET = 60.0
 """Seconds without a change after which the next one begins another checkpoint, if no prompt says when."""
@@ -518,8 +518,7 @@ class Folder:
 
         found, begun = await self.call(begin_unless_protected)
         if begun is None:
-            more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
-            question = f"You have edited this yourself, or may have: {'; '.join(found[:NAMED])}{more}. Keep it?"
+            question = f"You have edited this yourself, or may have: {named(found)}. Keep it?"
             keeps_mine = await self.confirm(window, question, "Keep Mine", "Undo Those Too")
             begun = await self.call(begin, is_all=not keeps_mine)
         intent, left = begun
@@ -860,6 +859,12 @@ def _going(row: ChangeRow, found: Hunks) -> frozenset[str]:
         return frozenset([""] if row.going else [])
     places = [located(found.found, each) for each in row.going.changes]
     return frozenset(found.found[place[0]].key for place in places if place)
+
+
+def named(lines: Sequence[str]) -> str:
+    """Some lines, as a question has them."""
+    more = f"; and {len(lines) - _NAMED} more" if len(lines) > _NAMED else ""
+    return f"{'; '.join(lines[:_NAMED])}{more}"
 
 
 def _is_of(operation: Operation, window: WindowId, sees: Callable[[str], bool]) -> bool:

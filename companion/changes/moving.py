@@ -16,7 +16,7 @@ from ..snapshots.entries import Difference, Entry, TreeSnapshot
 from .checkpoints import CHECKPOINTS_KEPT
 from .places import is_in, relative
 from .round import Round
-from .state import CLOCK, Checkpoint, FileState, Operation, RecentScans, RoundState, Save, entries_of
+from .state import CLOCK, Checkpoint, FileState, Operation, RecentScans, RoundState, Save, entries_of, origins_in
 
 T = TypeVar("T")
 
@@ -149,7 +149,7 @@ def _come(round_: Round, paths: _Paths) -> dict[str, Entry | None]:
 
     They can't be moved back there. An undo of a new file would remove them, and their texts would be nowhere.
     """
-    origins = {path: each.origin for path, each in round_.state.known.items() if each.origin}
+    origins = origins_in(round_.state.known)
     origins |= {each.path: each.renamed_from for each in round_.waiting() if each.renamed_from}
     come = {new: old for new, old in origins.items() if paths.path(new) and not paths.path(old)}
     before = round_.objects.entries(round_.state.base, [*come.values()]) if come else {}

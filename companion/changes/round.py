@@ -52,7 +52,9 @@ from .state import (
     Save,
     Sighting,
     entries_of,
+    origins_in,
     read_state,
+    renamed_in,
 )
 
 T = TypeVar("T")
@@ -432,7 +434,7 @@ class Round:
         Once that isn't so any more, it is a renamed one again. What is known of its lines stays so.
         """
         state = self.state
-        moved = {path: each.origin for path, each in state.known.items() if each.origin}
+        moved = origins_in(state.known)
         if not moved:
             return
         now = self.objects.entries(state.now, [*moved, *moved.values()])
@@ -461,7 +463,7 @@ class Round:
 
     def apart(self, paths: Collection[str]) -> dict[str, str]:
         """The files that an agent has renamed and whose old path is one of these, or that of another one of them."""
-        moved = {path: each.origin for path, each in self.state.known.items() if each.origin}
+        moved = origins_in(self.state.known)
         found: dict[str, str] = {}
         while more := {
             new: old
@@ -565,14 +567,14 @@ class Round:
 
         Where they have saved a file over the path of one that an agent had renamed, that one stays under its new name.
         """
-        saves, known = self.state.saves_between(point.at, last), point.origins()
+        saves, known = self.state.saves_between(point.at, last), origins_in(point.known)
         if not saves:
             return Since({}, {}, {}, known)
         there = {old: new for new, old in known.items()}
         paths = sorted({*known, *there}.union(*({each.path, *each.renamed, *each.renamed.values()} for each in saves)))
         disk = dict.fromkeys(paths) | self.objects.entries(point.disk, paths)
         base = dict.fromkeys(paths) | self.objects.entries(point.base, paths)
-        for new, old in point.renamed().items():
+        for new, old in renamed_in(point.known).items():
             base[new], base[old] = base[old], None
         moved: dict[str, str] = {}
         for each in saves:
@@ -843,7 +845,7 @@ class Round:
         about.update(self.apart(about))
         operation = Operation({**disk}, at=state.moment())
         operation.known = {path: each for path, each in state.known.items() if path in about}
-        if old := [each.origin for each in operation.known.values() if each.origin]:
+        if old := [*origins_in(operation.known).values()]:
             operation.origins = dict.fromkeys(old) | self.objects.entries(state.base, old)
         operation.window, operation.command = self.deciding, self.command
         return operation

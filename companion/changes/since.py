@@ -20,7 +20,7 @@ from ..snapshots.files import WriteRefusedError
 from ..snapshots.objects import is_id
 from ..snapshots.project import Repository
 from .change_screen import SHORT, PointKind, SinceListing, SincePoint
-from .folder import NAMED, Contents, Folder
+from .folder import Contents, Folder, named
 from .lines import Pieces, each_decided
 from .roots import Roots
 from .round import Round
@@ -282,11 +282,9 @@ class SinceReviews:
         theirs = [
             f"{row.path}, line {at + 1}: {quoted([text])}" for at, text in sorted(rows.items()) if at not in known
         ]
-        if asked := [*theirs, *words]:
-            more = f"; and {len(asked) - NAMED} more" if len(asked) > NAMED else ""
-            question = UNKNOWN.format(what="; ".join(asked[:NAMED]) + more)
-            if not await folder.confirm(window, question, "Undo"):
-                return
+        asked = [*theirs, *words]
+        if asked and not await folder.confirm(window, UNKNOWN.format(what=named(asked)), "Undo"):
+            return
         outcome = await folder.write_as_person(write)
         left = [*outcome.left, *([outcome.unseen] if outcome.unseen else [])]
         if left:

@@ -95,6 +95,16 @@ class FileState:
 _NOTHING = FileState()
 
 
+def origins_in(known: Mapping[str, FileState]) -> dict[str, str]:
+    """The old paths of the files that agents have renamed, by the new ones."""
+    return {path: each.origin for path, each in known.items() if each.origin}
+
+
+def renamed_in(known: Mapping[str, FileState]) -> dict[str, str]:
+    """The same, but for those that are parted: their paths in the baseline."""
+    return {path: each.origin for path, each in known.items() if each.origin and not each.is_parted}
+
+
 @dataclass(slots=True)
 class Operation:
     """What a decision of the person has done on the disk and to the baseline: (entry before, after) for each path."""
@@ -160,14 +170,6 @@ class Checkpoint:
     """The moment at which it had."""
     known: Mapping[str, FileState] = field(default_factory=dict[str, FileState])
     """Whose lines the files had, and which of them an agent had created or renamed, as far as that was known."""
-
-    def origins(self) -> dict[str, str]:
-        """The old paths of the files that agents had renamed, by the new ones."""
-        return {path: each.origin for path, each in self.known.items() if each.origin}
-
-    def renamed(self) -> dict[str, str]:
-        """The same, but for those that are parted: their paths in the baseline."""
-        return {path: each.origin for path, each in self.known.items() if each.origin and not each.is_parted}
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,8 +316,8 @@ class RoundState:
         return path if known.is_parted or not known.origin else known.origin
 
     def renamed(self) -> dict[str, str]:
-        """The old paths of the files that agents have renamed, by the new ones, but for those that are parted."""
-        return {path: each.origin for path, each in self.known.items() if each.origin and not each.is_parted}
+        """The files that agents have renamed: see `renamed_in`."""
+        return renamed_in(self.known)
 
     def moment(self) -> float:
         """The Unix time of what is noted now: after all that was noted before it, also if the clock was put back."""

@@ -24,7 +24,7 @@ from ..snapshots.objects import StoredContents
 from .lines import Step, Weave, each_decided, is_of_both
 from .round import Round
 from .rows import AS_BEFORE, MAX_NOTES, done_notes, known_lines, limited, quoted, undone_note
-from .state import Chosen, FileState, KnownLines, Operation, RoundState
+from .state import Chosen, FileState, KnownLines, Operation, RoundState, origins_in, renamed_in
 
 _ALL: Chosen = ("", None)
 """All changes of a file."""
@@ -445,7 +445,7 @@ class RoundUndo:
     def _still_renamed(self, operation: Operation) -> Collection[str]:
         """The old paths of the files that were renamed before an operation, and still have their baselines there."""
         still = self._state.renamed()
-        return {each.origin for path, each in operation.known.items() if each.origin and still.get(path) == each.origin}
+        return {old for new, old in origins_in(operation.known).items() if still.get(new) == old}
 
     def _wanted_back(self, operation: Operation) -> list[Difference]:
         """The files that an operation has changed, as they were before it. One that it has renamed is one."""
@@ -576,7 +576,7 @@ class _Subtraction:
         """The files of a decision but for the `rest`, and why by path for those of which nothing can be taken back."""
         state = self._round.state
         moved = {old: new for new, old in state.renamed().items()}
-        renamed = {new: each.origin for new, each in operation.known.items() if each.origin and not each.is_parted}
+        renamed = renamed_in(operation.known)
         origins = {new: old for new, old in renamed.items() if new in operation.files}
         names = {old: new for new, old in renamed.items()}  # a part of it was decided: its baseline stays there
         base = self._objects.entries(state.base, [*operation.files, *origins.values()])
