@@ -124,7 +124,6 @@ class Decisions:
                 else:
                     await self._undo_listed(window, folder, listed, undone)
 
-        await self._roots.events_noted()
         if not await self._roots.in_each(window, decide, lambda folder: any(is_in(folder, row) for row in rows)):
             self._roots.editor.messenger.mention(NOTHING, window)
         self._offer_take_back(window, undone)
@@ -187,7 +186,6 @@ class Decisions:
                 async with self._deciding(window, folder, "undone"):
                     await self._go(window, folder, undone)
 
-        await self._roots.events_noted()
         await self._roots.in_each(window, go)
         self._offer_take_back(window, undone)
 
@@ -252,11 +250,7 @@ class Decisions:
                 await folder.decide(folder.saves.belong_to_the_person, [seen for seen, _ in asked])
                 folder.settle_git(asked)
 
-        async def decide_each() -> None:
-            await self._roots.events_noted()
-            await self._roots.in_each(window, decide)
-
-        self._roots.background(decide_each())
+        self._roots.background(self._roots.in_each(window, decide))
 
     async def _undo_files(
         self,
@@ -381,13 +375,8 @@ class Decisions:
         find: Callable[[], Folder | None],
         decide: Callable[[Folder], Coroutine[Any, Any, object]],
     ) -> None:
-        await self._roots.events_noted()
-        async with self._roots.holding(find) as folder:
-            if folder is None:
-                self._roots.editor.messenger.mention(NOTHING, window)
-                return
-            await decide(folder)
-        self._roots.publish_all(folder)
+        if not await self._roots.in_folder(find, decide):
+            self._roots.editor.messenger.mention(NOTHING, window)
 
     @contextlib.asynccontextmanager
     async def _deciding(
@@ -456,15 +445,15 @@ class Decisions:
 
     async def planned(self, point: Point) -> Preview:
         """What going back to a checkpoint does, with the disk as it is now."""
-        await self._roots.events_noted()
-        async with self._roots.holding(lambda: self._roots.folder(point.root)) as folder:
-            if folder is None:
-                return Preview()
+
+        async def plan(folder: Folder) -> Preview:
             await folder.call(folder.scan)
             writes, _, left = await folder.call(folder.checkpoints.plan, point.number)
             found = await folder.call(lambda: folder.checkpoints.back_to(folder.checkpoints.point(point.number)))
-        self._roots.publish_all(folder)
-        return Preview.of(found, [write.path for write in writes], left)
+            return Preview.of(found, [write.path for write in writes], left)
+
+        planned = await self._roots.in_folder(lambda: self._roots.folder(point.root), plan)
+        return planned[0] if planned else Preview()
 
 
 def _points(folder: Folder) -> list[Point]:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -307,26 +307,37 @@ class Roots:
                     yield folder
                     return
 
+    async def in_folder(self, find: Callable[[], Folder | None], do: Callable[[Folder], Awaitable[T]]) -> list[T]:
+        """Do something in a folder after what the editor has told so far, and show what is left; empty without one."""
+        await self.events_noted()
+        async with self.holding(find) as folder:
+            if folder is None:
+                return []
+            results = [await do(folder)]
+        self.publish_all(folder)
+        return results
+
     async def in_each(
         self,
         window: WindowId,
         do: Callable[[Folder], Awaitable[T]],
         is_meant: Callable[[Folder], object] = lambda _: True,
     ) -> list[T]:
-        """Do something in each folder of a window that has a baseline, one after the other, and show what is left."""
+        """The same in each folder of a window that has a baseline, one after the other."""
         results: list[T] = []
         done: set[str] = set()
 
-        def left() -> Iterator[Folder]:
-            return (folder for folder in self.opened(window) if folder.root not in done and is_meant(folder))
+        def find() -> Folder | None:
+            left = (folder for folder in self.opened(window) if folder.root not in done and is_meant(folder))
+            return next(left, None)
 
-        while True:
-            async with self.holding(lambda: next(left(), None)) as folder:
-                if folder is None:
-                    return results
-                done.add(folder.root)
-                results.append(await do(folder))
-            self.publish_all(folder)
+        async def do_once(folder: Folder) -> T:
+            done.add(folder.root)
+            return await do(folder)
+
+        while found := await self.in_folder(find, do_once):
+            results += found
+        return results
 
     def note_event(self, path: str, note: _Note, told: Told | None = None, *, is_link: bool = False) -> None:
         """The editor has told something of a file. `note` is called after what was told of it before.

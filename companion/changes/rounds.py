@@ -12,7 +12,8 @@ import os
 import time
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 from ..clis import families
 from ..editor import ChatId, WindowId, sentence
@@ -33,6 +34,8 @@ from .starting import RoundStarts
 from .state import CLOCK
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 PAUSE = 2.0
 """Seconds between two scans while an agent is at work, at least."""
@@ -205,11 +208,13 @@ class Rounds:
         """The files that going back to before a turn would write; None if there is no checkpoint of it."""
         await self._until_noted(window, turn)
         await self._scan_all(window)
-        found: list[str] | None = None
-        for folder in self.roots.opened(window):
-            if (paths := await folder.call(folder.paths_since_turn, turn)) is not None:
-                found = [*(found or []), *paths]
-        return found
+        return await self._found_of_turn(window, lambda folder: folder.paths_since_turn(turn))
+
+    async def _found_of_turn(self, window: WindowId, find: Callable[[Folder], list[T] | None]) -> list[T] | None:
+        """What the worker of each folder finds of a turn; None if none has a checkpoint of it."""
+        each = [await folder.call(find, folder) for folder in self.roots.opened(window)]
+        known = [found for found in each if found is not None]
+        return list(chain(*known)) if known else None
 
     async def restore_turn(self, window: WindowId, turn: str, files: Collection[str]) -> tuple[list[str], list[str]]:
         """Write files as they were before a turn, with what the person has saved since: those that `turn_files` told.
@@ -236,7 +241,6 @@ class Rounds:
                 left.extend(map(sentence, filter(None, [*outcome.left, outcome.unseen])))
 
         await self._until_noted(window, turn)
-        await self.roots.events_noted()
         await self.roots.in_each(window, restore)
         return written, left
 
@@ -250,10 +254,7 @@ class Rounds:
             if (point := await folder.call(folder.checkpoints.begin_of, turn)) and not point.end:
                 await self._scan_all(window)  # its last changes may not have been seen yet
                 break
-        found: list[tuple[str, str, str]] | None = None
-        for folder in self.roots.opened(window):
-            if (files := await folder.call(folder.texts_of_turn, turn)) is not None:
-                found = [*(found or []), *files]
+        found = await self._found_of_turn(window, lambda folder: folder.texts_of_turn(turn))
         sees = self.roots.sees(window)
         return None if found is None else [each for each in found if sees(each[0])]
 

@@ -259,15 +259,15 @@ class SinceReviews:
 
         The person is asked about what no agent is known to have done.
         """
-        await self._roots.events_noted()
+
+        async def undo(folder: Folder) -> None:
+            if folder.below(self._roots.sees(window))(row.path):
+                async with folder.deciding(window):
+                    await self._undo(window, folder, since, row, chosen)
+
         try:
             _, since = await self._since(window, point)
-            async with self._roots.holding(lambda: self._roots.folder(row.root)) as folder:
-                if folder and folder.below(self._roots.sees(window))(row.path):
-                    async with folder.deciding(window):
-                        await self._undo(window, folder, since, row, chosen)
-            if folder:
-                self._roots.publish_all(folder)
+            await self._roots.in_folder(lambda: self._roots.folder(row.root), undo)
         except OSError as error:
             self._roots.editor.messenger.mention(sentence(error), window)
         return await self.listing(window, point)
