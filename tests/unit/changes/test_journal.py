@@ -500,3 +500,23 @@ def test_a_journal_stays_while_git_or_its_disk_fails(tmp_path: Path, monkeypatch
     pending = journal.pending()
     assert pending
     assert [write.path for write in pending.writes] == ["a.txt"]
+
+
+@pytest.mark.parametrize("what", ["undo", "restore"])
+def test_nothing_is_freed_that_is_still_to_be_written(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch):
+    """Files of the baseline may be copied between two writes, and then the store is pruned."""
+    folder, number = with_a_line_of_both(tmp_path)
+    journal = Journal(folder.round, folder.undoing)
+    intent = Intent("undo", folder.undoing.plan(folder.round.waiting())[0])
+    if what == "restore":
+        writes, base, _ = folder.checkpoints.plan(number)
+        intent = Intent("restore", writes, point=number, base=base)
+    journal.begin(intent)
+    real = folder.store.copies.prune
+    monkeypatch.setattr(folder.store.copies, "prune", lambda trees, blobs: real(trees, blobs, grown=0))
+    folder.round.prune()
+    assert journal.write_all(intent.writes, lambda: False)[1] == []
+    finish(folder, intent, intent.writes)
+    assert BOTH in folder.read("a.txt").decode()
+    contents = folder.round.contents("a.txt")
+    assert contents is None or BOTH in contents[0].decode()
