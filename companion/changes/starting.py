@@ -45,7 +45,7 @@ class RoundStarts:
             done: set[str] = set()
             while roots := self._roots_of(known, done):  # another window may change them meanwhile
                 done.update(roots)
-                await one_after_the_other(self._begin_root(window, root, anew=anew) for root in roots)
+                await one_after_the_other(self._have(window, root, anew=anew) for root in roots)
             if anew:
                 known.done.clear()
         for folder in list(known.folders.values()):
@@ -58,7 +58,7 @@ class RoundStarts:
         """Take up what waits in the folders of a window, without beginning a round where there is none."""
         async with self._arranged(window) as known:
             if known:
-                await one_after_the_other(self._open_root(window, root) for root in self._roots_of(known))
+                await one_after_the_other(self._have(window, root, begins=False) for root in self._roots_of(known))
                 self._go_on(known)
 
     @asynccontextmanager
@@ -94,35 +94,30 @@ class RoundStarts:
         if any(row.going for folder in known.folders.values() for row in folder.rows):
             asyncio.get_running_loop().call_later(RESUMED, self._roots.turn_over)
 
-    async def _open_root(self, window: WindowId, root: str, outer: Folder | None = None) -> None:
+    async def _have(
+        self, window: WindowId, root: str, outer: Folder | None = None, *, begins: bool = True, anew: bool = False
+    ) -> None:
+        """Go on with the rounds in a root and the repositories in it, and begin those that aren't there.
+
+        If it `begins` none, only what waits is taken up.
+        """
         async with self._held(root, outer) as folder:
-            has_round = folder is not None and folder.has_round
-            if folder is None or not (has_round or await self._take_up(window, folder)):
+            if folder is None or window not in self._roots.windows:  # it was closed meanwhile
+                return
+            had_round = folder.has_round
+            goes_on = had_round and not anew and (folder.waits or not begins)
+            if not goes_on and not await self._have_one(window, folder, begins=begins, anew=anew):
                 return
             nested = self._nested(folder)
-            self._roots.works_again(folder)
+            self._roots.publish_all(folder)
         for path in nested:
-            await self._open_root(window, path, folder)
+            await self._have(window, path, folder, begins=begins, anew=anew)
+        if begins or had_round:
+            return
         async with self._held(root, outer) as folder:
             at_work = folder and any(self._roots.window(each).at_work for each in folder.windows)
-            if folder is None or has_round or folder.waits or at_work:
-                return
-            self._roots.release(folder)  # only what waits is taken up
-
-    async def _take_up(self, window: WindowId, folder: Folder) -> bool:
-        """Open what the store of a folder has. Returns False if that is nothing, or can't be opened."""
-        if not await asyncio.to_thread(places.has_round, folder.root, self._roots.stores):
-            self._roots.release(folder)
-            return False
-        try:
-            await self._open(window, folder)
-            if folder.has_round:
-                await folder.call(folder.resume)
-        except OSError as error:
-            logger.warning("What waits in %s can't be taken up: %s", folder.root, error)
-            await self._failed(window, folder, error)
-            return False
-        return True
+            if folder and not folder.waits and not at_work:
+                self._roots.release(folder)
 
     def _nested(self, folder: Folder) -> list[str]:
         """The repositories in a root, which are joined: what is told of their files waits until they are opened."""
@@ -130,10 +125,6 @@ class RoundStarts:
         for path in found:
             self._roots.join(path).is_nested = True
         return found
-
-    async def _failed(self, window: WindowId, folder: Folder, error: OSError) -> None:
-        await folder.call(folder.failed, error)
-        self._roots.say_trouble(folder, window)
 
     async def _arrange(self, window: WindowId) -> WindowChanges | None:
         """Have the one root for each tree of folders; a root that comes or goes takes what waits along.
@@ -213,20 +204,12 @@ class RoundStarts:
             said = STAYS.format(source=source.root, target=target.root, why=why)
             self._roots.say_once(said, window)
 
-    async def _begin_root(self, window: WindowId, root: str, outer: Folder | None = None, *, anew: bool) -> None:
-        async with self._held(root, outer) as folder:
-            if folder is None or window not in self._roots.windows:  # it was closed meanwhile
-                return
-            goes_on = folder.has_round and folder.waits and not anew
-            if not goes_on and not await self._begin_one(window, folder, anew=anew):
-                return
-            nested = self._nested(folder)
-        for path in nested:
-            await self._begin_root(window, path, folder, anew=anew)
-
-    async def _begin_one(self, window: WindowId, folder: Folder, *, anew: bool) -> bool:
-        """Begin the round of a root, or go on with it. Returns whether there is one."""
+    async def _have_one(self, window: WindowId, folder: Folder, *, begins: bool, anew: bool) -> bool:
+        """Go on with the round of a root, or begin it. Returns whether there is one."""
         root, name = folder.root, os.path.basename(folder.root) or folder.root
+        if not begins and not await asyncio.to_thread(places.has_round, root, self._roots.stores):
+            self._roots.release(folder)
+            return False
         if anew and root in self._large:
             self._large[root] = True
         if not self._large.get(root, True):
@@ -236,7 +219,7 @@ class RoundStarts:
             during: list[str] = []
             if folder.has_round and not anew:
                 await folder.call(folder.resume)
-            else:
+            elif begins:
                 during = await folder.call(folder.begin, may_be_large=self._large.get(root, False))
         except TooLargeError as error:
             self._large[root] = False
@@ -245,7 +228,8 @@ class RoundStarts:
             return False
         except OSError as error:
             logger.warning("No snapshot of %s: %s", folder.root, error)
-            await self._failed(window, folder, error)
+            await folder.call(folder.failed, error)
+            self._roots.say_trouble(folder, window)
             return False
         self._roots.works_again(folder)
         self._say_unlisted(window, folder, during)
