@@ -250,21 +250,25 @@ class Folder:
         if self._parts is not None:
             return ""
         git = program()
-        self._place = self._place or places.hold(self.root, self._stores, lambda: self._is_closed)
-        said = ""
+        place = self._place = self._place or places.hold(self.root, self._stores, lambda: self._is_closed)
         try:
-            self._make_again(git)
+            try:
+                self._make(git, place.path)
+            except (DamagedError, GitStoppedError):  # a disk may fail for a moment
+                if self._is_closed:
+                    raise
+                self._make(git, place.path)
         except DamagedError as error:
             logger.warning("The snapshots of %s are damaged: %s", self.root, error)
-            places.read_through(self._place.path)  # a disk that fails is no damage, and git may not tell
-            places.empty(self._place.path)
-            self._make(git)
+            places.read_through(place.path)  # a disk that fails is no damage, and git may not tell
+            places.empty(place.path)
+            self._make(git, place.path)
             name = os.path.basename(self.root)
-            said = (
+            return (
                 f"The snapshots of {name} were damaged, so new ones are made: what was written before counts as "
                 "reviewed."
             )
-        return said
+        return ""
 
     def forget(self) -> None:
         """Remove everything from the store, on the worker thread."""
@@ -273,21 +277,9 @@ class Folder:
         if self._place:
             places.empty(self._place.path)
 
-    def _make_again(self, program_path: str) -> None:
-        """Open the store, once more if that fails: a disk may fail for a moment."""
-        try:
-            self._make(program_path)
-        except (DamagedError, GitStoppedError):
-            if self._is_closed:
-                raise
-            self._make(program_path)
-
-    def _make(self, program_path: str) -> None:
-        if self._place is None:
-            raise WriteRefusedError("the store is closed")
-        self._git = Git(program_path, self._place.path, self.root)
-        store = Store(self._place.path, self.root, self._git, self._excluded)
-        made = Round(store, places.ignore_files)
+    def _make(self, program_path: str, store: str) -> None:
+        self._git = Git(program_path, store, self.root)
+        made = Round(Store(store, self.root, self._git, self._excluded), places.ignore_files)
         made.open()
         self._parts = _RoundParts(made)
 
