@@ -150,8 +150,13 @@ class Decisions:
         full = row.full_path
 
         async def decide(folder: Folder) -> None:
+            path = relative(full, folder.root)
             async with self._deciding(window, folder, _OUTCOMES[what], [full], time.time()):
-                await self._decide_changes(window, folder, relative(full, folder.root), what, found)
+                # All at once: what is done of one gives other keys to the others.
+                if what == "keep":
+                    await folder.decide(folder.round.keep_changes, path, found)
+                elif not await self._puts_off(window, folder, {path: found}):
+                    await self._undo_changes(window, folder, path, found)
 
         deciding = self._decide_at(window, lambda: self._roots.place_of(full, row.root), decide)
         if task := self._roots.background(deciding):
@@ -215,15 +220,6 @@ class Decisions:
         if going:
             await folder.call(folder.round.stay, {row.path: () for row, _ in going})
             await folder.call(folder.round.save)
-
-    async def _decide_changes(
-        self, window: WindowId, folder: Folder, path: str, what: Decision, found: Sequence[Chosen]
-    ) -> None:
-        """Decide changes of a file: all at once, as what is done of one gives other keys to the others."""
-        if what == "keep":
-            await folder.decide(folder.round.keep_changes, path, found)
-        elif not await self._puts_off(window, folder, {path: found}):
-            await self._undo_changes(window, folder, path, found)
 
     async def _undo_changes(self, window: WindowId, folder: Folder, path: str, found: Sequence[Chosen]) -> None:
         if not self._roots.sees(window)(folder.full_path(path)):
@@ -295,16 +291,10 @@ class Decisions:
 
     async def _take_back(self, window: WindowId) -> bool:
         await self._roots.events_noted()
-        sees = self._roots.sees(window)
-        async with self._roots.arranging:
-            found = [
-                decided[0].at
-                for folder in self._roots.opened(window)
-                if (decided := folder.decided(window, folder.below(sees)))
-            ]
+        found = await self._decided(window)
         reverted = self._reviews.last_reverted(window)
         answered = self._reviews.last_answered(window)
-        last = max([answered.at if answered else 0, *found])
+        last = max([answered.at if answered else 0, *(at for at, _, _ in found)])
         if reverted and reverted.reverts[-1].at >= last:
             return await self._reviews.texts.take_back(reverted)
         if answered and answered.at == last:
@@ -338,25 +328,30 @@ class Decisions:
         sees = self._roots.sees(window)
         tried: set[float] = set()
         while all(each.is_nothing for each in outcomes):
-            async with self._roots.arranging:
-                decided = [
-                    (each.at, each.stamp, folder.root)
-                    for folder in self._roots.opened(window)
-                    for each in folder.decided(window, folder.below(sees))
-                    if each.stamp not in tried
-                ]
+            decided = [each for each in await self._decided(window) if each[1] not in tried]
             if not decided:
                 break
-            stamp = max(decided)[1]
+            stamp = decided[0][1]
             tried.add(stamp)
 
             async def take_back(folder: Folder, stamp: float = stamp) -> None:
                 outcomes.append(await folder.take_back(window, folder.below(sees), stamp))
 
-            for root in dict.fromkeys(root for _, each, root in sorted(decided, reverse=True) if each == stamp):
+            for root in dict.fromkeys(root for _, each, root in decided if each == stamp):
                 await self._decide_in(window, root, "", take_back)
         left = (sentence for each in outcomes for sentence in each.left)
         self._say_left(window, "Not brought back", left, next((each.unseen for each in outcomes if each.unseen), ""))
+
+    async def _decided(self, window: WindowId) -> list[tuple[float, float, str]]:
+        """What can be taken back in a window, the last one first: its moment, that of its command, and its root."""
+        sees = self._roots.sees(window)
+        async with self._roots.arranging:
+            found = [
+                (each.at, each.stamp, folder.root)
+                for folder in self._roots.opened(window)
+                for each in folder.decided(window, folder.below(sees))
+            ]
+        return sorted(found, reverse=True)
 
     async def _decide_in(
         self, window: WindowId, root: str, outcome: str, action: Callable[[Folder], Coroutine[Any, Any, object]]
@@ -419,22 +414,19 @@ class Decisions:
     def restore(self, window: WindowId, root: str, number: int, shown: Collection[Difference]) -> None:
         """Go back to a checkpoint in what the person was shown of it, as far as it still is as they have seen it."""
 
-        def restore(folder: Folder) -> Coroutine[Any, Any, None]:
-            return self._restore(window, folder, number, shown)
+        async def restore(folder: Folder) -> None:
+            sees = folder.below(self._roots.sees(window))
+            outcome, found = await folder.restore(window, number, {*shown}.__contains__, sees)
+            for each in map(self._roots.window, folder.windows):  # what was kept of them is not what is there now
+                each.done = [
+                    (row, "restored" if (row.root, row.path in outcome.written) == (folder.root, True) else state)
+                    for row, state in each.done
+                ]
+            if (done := Preview.of(found, outcome.written)).files:
+                self._roots.editor.messenger.mention(f"Restored {done}.", window)
+            self._say_left(window, "Not restored", outcome.left, outcome.unseen)
 
         self._roots.background(self._decide_in(window, root, "undone", restore))
-
-    async def _restore(self, window: WindowId, folder: Folder, number: int, shown: Collection[Difference]) -> None:
-        sees = folder.below(self._roots.sees(window))
-        outcome, found = await folder.restore(window, number, {*shown}.__contains__, sees)
-        for each in map(self._roots.window, folder.windows):  # what was kept of them is not what is there now
-            each.done = [
-                (row, "restored" if (row.root, row.path in outcome.written) == (folder.root, True) else state)
-                for row, state in each.done
-            ]
-        if (done := Preview.of(found, outcome.written)).files:
-            self._roots.editor.messenger.mention(f"Restored {done}.", window)
-        self._say_left(window, "Not restored", outcome.left, outcome.unseen)
 
     async def points(self, window: WindowId) -> list[Point]:
         """The checkpoints of a window, the latest first."""
