@@ -333,7 +333,7 @@ class Folder:
         if self.round.is_open:
             self.scan()
         else:
-            during = self.round.begin()
+            during = self.round.decide(self.round.begin)
         self.round.decide(lambda: moving.take_over(self.round, moved))
         self.refresh()
         return during

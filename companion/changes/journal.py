@@ -71,7 +71,9 @@ class Journal:
     def begin(self, intent: Intent) -> None:
         """Note what is going to be done; it is on the disk when this returns. Raises WriteRefusedError."""
         try:
-            known = {"version": _VERSION, "about": replace(intent, after=self._round.last_decided)}
+            decided = self._round.state.decided
+            about = replace(intent, after=decided[-1].at if decided else 0.0)
+            known = {"version": _VERSION, "about": about}
             _write_through(self._path, json.dumps(known, default=plain).encode())
         except OSError as error:
             raise WriteRefusedError(f"it can't be noted what is to be done: {error}") from error

@@ -530,13 +530,9 @@ class Round:
 
     def rows(self) -> list[ChangeRow]:
         """The files that wait, by path."""
-        return self.listed.of(self.waiting(), self.state, self._new())
-
-    def _new(self) -> Collection[str]:
-        """The paths that have changed since the checkpoint after which changes are new."""
-        if (before := self.new_since()) is None:
-            return ()
-        return {path for each in self.objects.differences(before, self.state.now) for path in each.paths}
+        before = self.new_since()
+        new = self.objects.differences(before, self.state.now) if before else ()
+        return self.listed.of(self.waiting(), self.state, {path for each in new for path in each.paths})
 
     def new_since(self) -> TreeSnapshot | None:
         """The folder at the checkpoint after which changes are new, with the person's saves since; None without one."""
@@ -833,11 +829,6 @@ class Round:
         self.state.decided.append(operation)
         self.state.decided.sort(key=lambda each: each.at)
         del self.state.decided[:-OPERATIONS_KEPT]
-
-    @property
-    def last_decided(self) -> float:
-        """When the last decision was made, in Unix time; 0 without one."""
-        return self.state.decided[-1].at if self.state.decided else 0.0
 
     def operation(self, disk: Mapping[str, tuple[Entry | None, Entry | None]], paths: Iterable[str]) -> Operation:
         """A decision about some files, with what is known of them before."""
