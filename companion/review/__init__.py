@@ -1,10 +1,10 @@
 """One proposed change from its proposal to its single outcome, and the comparison of the two texts.
 
 It may import `clis` and the shared modules. It never touches the editor; `review_screen` says what it needs from one.
-Start with `reviews`, which holds the open reviews, compares and edits their texts away from the loop, and waits until
-what was accepted is written; `review` is one of them, and carries itself over a reload. `compare` finds what differs
-between lines and in them, `changes` undoes and makes single changes, `marks` says where to draw them, `disk` preserves
-a file's bytes, and `document` is the text of the Review.
+Start with `reviews`, which holds the open reviews, compares their texts away from the loop, and waits until what was
+accepted is written; `review` is one of them, and carries itself over a reload. `compare` finds what differs between
+lines and in them, `changes` undoes and makes single changes, `marks` says where to draw them, `disk` preserves a file's
+bytes, and `document` is the text of the Review.
 
 One outcome: the first of accept, reject, the CLI's `closeDiff` and the end of its session counts, decided on the
 companion thread; the views close when it says so. Bytes: a view knows only line feeds and no byte order mark, so

@@ -24,17 +24,6 @@ class DiffViews(Protocol):
         """Open the diff of a review without taking the focus; without marks if the texts can't be compared."""
         ...
 
-    def show_marks(self, review: Review, marks: Marks, version: int) -> None:
-        """Mark the changes of an edited proposal, if it is still at this version."""
-        ...
-
-    def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
-        """Answer `Reviews.edit`: make these edits, in order from the top, if the proposal is still at this version.
-
-        There may be none.
-        """
-        ...
-
     async def edit_text(self, review: Review, edits: Sequence[TextEdit], text: str) -> bool:
         """Make these edits, in order from the top, if the proposal's view has this text. Returns whether it has."""
         ...

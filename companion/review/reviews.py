@@ -16,13 +16,12 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ..clis import families
 from ..editor import ReviewId, WindowId
 from ..platforms.files import place, reason_of, resolved
 from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
-from .changes import Revert, Target, TextEdit, edits_of, in_one, taken_back
+from .changes import Revert, TextEdit, taken_back
 from .disk import DiskFile, SourceText, encode_like, endings_change, holds, read_bytes, read_file, stamp
 from .marks import Marks, marks
 from .review import Answered, DiskState, Outcome, Owner, Request, Review, Unclaimed, from_plain, to_plain
@@ -30,9 +29,6 @@ from .review_screen import ReviewHost, ReviewScreen
 
 MOST_REVERTED = 50_000_000
 """Characters of the texts that a proposal keeps so that what was reverted can be taken back."""
-NOT_EDITABLE = "Accept or reject {name} as a whole: {cli} takes no edits."
-EDITED = "This change was edited meanwhile: look at it again."
-NO_CHANGE = "There is no change at the caret."
 TRIES = 5
 """How often the edits that take a revert back are computed again because the text has changed meanwhile."""
 
@@ -65,36 +61,22 @@ EMPTY_REFUSED = (
 
 
 class ReviewTexts:
-    """Compares and edits the texts of reviews, and has the editor show the outcome."""
+    """Compares the texts of reviews, and takes back what the person has reverted in them."""
 
     def __init__(self, reviews: Reviews) -> None:
         self._reviews = reviews
-        self._reverting: WeakKeyDictionary[Review, tuple[str, str]] = WeakKeyDictionary()
-        """The text before and after the last edits of a proposal, if those revert something, until they are made."""
 
-    def compare(self, number: ReviewId, text: str, version: int) -> None:
-        """The proposal has been edited: mark its changes again."""
+    async def compared(self, number: ReviewId, text: str) -> Marks | None:
+        """What is marked in a proposal that has been edited; None if it is over, or the texts are too large."""
+        if (review := self._reviews.find(number)) is None:
+            return None
+        review.reverts = [each for each in review.reverts if each.before != text]
+        return await self.marks(review, text)
+
+    def reverted(self, number: ReviewId, before: str, after: str) -> None:
+        """The person has reverted changes of a proposal, which can be taken back. The texts are as a view has them."""
         if review := self._reviews.find(number):
-            review.reverts = [each for each in review.reverts if each.before != text]
-            if self._is_comparable(review, text):
-                self._reviews.background(self._compare(review, text, version))
-            else:
-                self._reviews.editor.diffs.update_header(review)  # its header says why there are no marks
-
-    def edit(self, number: ReviewId, target: Target, text: str, version: int) -> None:
-        """Revert or restore changes of a proposal whose text is `text` at this version of its view.
-
-        The answer is `edit_review`, whatever happens.
-        """
-        if review := self._editable(number):
-            self._reviews.background(self._edit(review, target, text, version))
-        elif review := self._reviews.find(number):
-            self._reviews.editor.diffs.edit_review(review, [], version)
-
-    def edited(self, number: ReviewId) -> None:
-        """The last edits of `edit_review` were made: if they have reverted something, that can be taken back."""
-        if (review := self._reviews.find(number)) and (texts := self._reverting.pop(review, None)):
-            review.reverts.append(Revert(time.time(), *texts))
+            review.reverts.append(Revert(time.time(), before, after))
             kept = review.reverts
             while len(kept) > 1 and sum(len(before) + len(after) for _, before, after in kept) > MOST_REVERTED:
                 del kept[0]
@@ -118,40 +100,25 @@ class ReviewTexts:
 
     def reload(self, number: ReviewId) -> None:
         """The person wants to see the file as it is now."""
-        if review := self._editable(number):
+        if review := self._reviews.find(number):
             self._reviews.background(self._reload(review))
 
     def keep_endings(self, number: ReviewId, *, keeps: bool) -> None:
         """Revert or restore the change of line endings and of the byte order mark."""
-        if review := self._editable(number):
+        if review := self._reviews.find(number):
             review.keeps_endings = keeps
             self._reviews.editor.diffs.update_header(review)
 
     async def marks(self, review: Review, text: str) -> Marks | None:
         """What is marked in a text of a review; None if the texts are too large."""
-        return await asyncio.to_thread(marks, review.original, text) if self._is_comparable(review, text) else None
+        if not self._is_comparable(review, text):
+            return None
+        return await asyncio.to_thread(marks, review.original, text, review.shown)
 
     async def endings(self, review: Review) -> str:
         """The change of line endings and of the byte order mark, in words; empty for none."""
         counts = self._is_comparable(review, review.shown)
         return await asyncio.to_thread(endings_change, review.disk.source, review.proposed, counts=counts)
-
-    async def _compare(self, review: Review, text: str, version: int) -> None:
-        found = await asyncio.to_thread(marks, review.original, text, review.shown)
-        self._reviews.editor.diffs.show_marks(review, found, version)
-
-    async def _edit(self, review: Review, target: Target, text: str, version: int) -> None:
-        edits: list[TextEdit] = []
-        try:
-            action, edits = await asyncio.to_thread(edits_of, target, review.original, review.shown, text)
-            self._reverting.pop(review, None)
-            if edits and action == "revert":
-                whole = await asyncio.to_thread(in_one, edits, text)
-                self._reverting[review] = text, whole.apply(text)
-            elif not edits:
-                self._reviews.editor.messenger.mention(EDITED if target.fingerprints else NO_CHANGE, review.window)
-        finally:
-            self._reviews.editor.diffs.edit_review(review, edits, version)
 
     async def _reload(self, review: Review) -> None:
         try:
@@ -163,15 +130,6 @@ class ReviewTexts:
             review.disk, review.disk_state, review.seen = disk, "same", disk.stamp
             review.endings = await self.endings(review)
             self._reviews.editor.diffs.reload_review(review)
-
-    def _editable(self, number: ReviewId) -> Review | None:
-        """The open review with this number. None, and a message, if it can't be edited."""
-        review = self._reviews.find(number)
-        if review and not review.is_editable:
-            why = NOT_EDITABLE.format(cli=review.owner.cli, name=review.name)
-            self._reviews.editor.messenger.mention(why, review.window)
-            return None
-        return review
 
     def _is_comparable(self, review: Review, text: str) -> bool:
         """Whether a text can be compared with the file; the review notes why not."""

@@ -235,8 +235,8 @@ class EditorEvents:
             return
         VIEWS.restore(window)
         self._adapter.review.restored(window)
-        if self._adapter.diffs.awaited:  # nobody knows yet which diffs are still waited for
-            self._adapter.diffs.awaited.later(lambda: self.on_load_project(window))
+        if self._adapter.diffs.are_awaited:  # nobody knows yet which diffs are still waited for
+            self._adapter.diffs.later(lambda: self.on_load_project(window))
             return
         for name in self._adapter.diffs.clear_leftovers(window):
             what = f"“{name}” is a diff from before this session started."

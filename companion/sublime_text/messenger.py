@@ -113,10 +113,15 @@ class Messenger:
             self._adapter.status_bar.draw()
 
     @posted
-    def keep_text(self, window: WindowId | None, title: str, text: str, why: str) -> None:
+    def keep_text(
+        self, window: WindowId | None, title: str, text: str, why: str, syntax: sublime.Syntax | None = None
+    ) -> None:
         target = (find_window(window) if window is not None else None) or sublime.active_window()
+        if not target.is_valid():  # the last one has closed
+            sublime.run_command("new_window")
+            target = sublime.active_window()
         focus = self._adapter.focus.last(target)
-        open_kept(target, title, text)
+        open_kept(target, title, text, syntax)
         if focus and focus.is_valid():
             self._adapter.focus.give(target, focus)
         _note(why, target)

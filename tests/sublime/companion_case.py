@@ -9,6 +9,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -193,7 +194,7 @@ class CompanionCase(DeferrableTestCase):
 
     def slowed(self, name: str, part: str = "changes", only: str = "") -> Callable[[], None]:
         """Have a part of the companion answer only after what is returned is called; perhaps only what gets a word."""
-        of: Any = getattr(loaded("sublime_text.package").adapter().thread._running[1], part)
+        of: Any = attrgetter(part)(loaded("sublime_text.package").adapter().thread._running[1])
         real, may_go = getattr(of, name), threading.Event()
 
         async def slow(*given: Any) -> Any:

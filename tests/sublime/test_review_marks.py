@@ -47,14 +47,16 @@ class TestMarks(ChangesCase):
     def test_stale_marks_are_not_drawn(self) -> Steps:
         """Marks of a text that has been edited since would be at wrong lines."""
         yield from self.open_changes()
-        diffs = loaded("sublime_text.package").adapter().diffs
-        diff = diffs.find(self.proposal)
-        stale = loaded("review.marks").marks(FILE, PROPOSAL.replace("line 90 is", "line 90 was"))
-        diffs.show_marks(diff.review, stale, diff.version + 1)
-        yield 100
-        self.assertEqual(self.rows(), ROWS)
-        diffs.show_marks(diff.review, stale, diff.version)
-        yield lambda: self.rows() == [*ROWS, 89]
+        diff = loaded("sublime_text.package").adapter().diffs.find(self.proposal)
+        go_on = self.slowed("compared", "reviews.texts")
+        self.put_caret(70)
+        self.proposal.run_command("insert", {"characters": "typed\n"})
+        yield 2 * loaded("sublime_text.review.diffs").QUIET
+        self.proposal.run_command("insert", {"characters": "more"})
+        with patch.object(diff, "show_marks", wraps=diff.show_marks) as shown:
+            go_on()
+            yield lambda: len(self.rows()) == 4
+        self.assertEqual([call.args[0].count.inserted for call in shown.call_args_list], [5])
 
     def test_a_diff_that_nobody_edits_is_compared_once(self) -> Steps:
         """Filling a view is an edit to the editor only."""

@@ -35,7 +35,7 @@ class ReloadCase(CompanionCase):
         """Wait until the instance that is loaded has taken up its diffs."""
         adapter = loaded("sublime_text.package").adapter()
         yield {"condition": lambda: not adapter.thread.is_starting, "timeout": 60_000}
-        yield {"condition": lambda: not adapter.diffs.awaited, "timeout": 60_000}
+        yield {"condition": lambda: not adapter.diffs.are_awaited, "timeout": 60_000}
 
     def diffs(self) -> Any:
         return loaded("sublime_text.package").adapter().diffs

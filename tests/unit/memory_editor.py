@@ -47,8 +47,6 @@ class Diff:
     original: str
     text: str
     marks: Marks | None
-    version: int = 0
-    """How often the person has edited the text."""
     disk_states: list[str] = field(default_factory=list)
     """What was said of the file on disk, the latest last."""
 
@@ -262,23 +260,12 @@ class MemoryEditor:
         self.open_diffs[review.number] = diff = Diff(review, review.original, review.shown, marks)
         self.seen.append(diff)
 
-    def show_marks(self, review: Review, marks: Marks, version: int) -> None:
-        diff = self.open_diffs.get(review.number)
-        if diff and diff.version == version:
-            diff.marks = marks
-
-    def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
-        diff = self.open_diffs.get(review.number)
-        if diff and diff.version == version and edits:
-            for edit in reversed(edits):
-                diff.text = edit.apply(diff.text)
-            diff.version += 1
-
     async def edit_text(self, review: Review, edits: Sequence[TextEdit], text: str) -> bool:
         diff = self.open_diffs.get(review.number)
         if diff is None or diff.text != text:
             return False
-        self.edit_review(review, edits, diff.version)
+        for edit in reversed(edits):
+            diff.text = edit.apply(diff.text)
         return True
 
     async def encodings(self, path: str) -> Encodings:

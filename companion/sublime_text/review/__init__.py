@@ -15,8 +15,8 @@ saves and clicks count only after the person has gone to the diff and it has bee
 begins again when it comes back because another diff has closed. A diff opens beside the focused view, or behind the
 diff that has the focus.
 
-A command on the changes of a proposal is queued and computed on the companion thread; if the text has changed in the
-meantime, once more. A link names its change by a fingerprint, so it can't hit another one. Side by side the editor's
-own gutter marks are off, as they would repeat ours a line apart; inline it is the other way round. Each header has
-several forms, for views of several widths.
+A command on the changes of a proposal is queued, and its edits are computed on another thread; if the text has changed
+in the meantime, once more. A link names its change by a fingerprint, so it can't hit another one. Side by side the
+editor's own gutter marks are off, as they would repeat ours a line apart; inline it is the other way round. Each header
+has several forms, for views of several widths.
 """

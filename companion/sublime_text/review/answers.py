@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Literal
 import sublime
 
 from ...chats.transcript.plain import flat
-from ...review.changes import Action, Target
-from ..buffers import write_all
+from ...review.changes import Action, Target, edits_of
+from ..bridge import unsaid
+from ..buffers import text_of, write_all
 from ..keys import KEYS
 from ..panels import LONGEST_MESSAGE, NOTICES, PanelItem, choose, named, say
 from ..windows import GroupContents, focus_view, select
@@ -25,12 +26,16 @@ from .header import NOT_EXACT, show_reason
 
 if TYPE_CHECKING:
     from ...review.changes import TextEdit
+    from ...review.marks import Marks
     from ..adapter import Adapter
     from .diff_view import DiffView
 
 TARGETS = "qwen_companion.targets"
 """Key of the hidden regions that keep a command's carets while the proposal is edited."""
 OVERTAKEN = "The proposal was edited meanwhile: do that again."
+NOT_EDITABLE = "Accept or reject {name} as a whole: {cli} takes no edits."
+EDITED = "This change was edited meanwhile: look at it again."
+NO_CHANGE = "There is no change at the caret."
 TRIES = 5
 """How often the edits of a command are computed again because the text has changed meanwhile."""
 
@@ -94,10 +99,18 @@ class ChangeActions:
         self.add(lambda: self._begin(lambda: Target(action, fingerprints=fingerprints)))
 
     def compare(self) -> None:
-        """Have the companion compare the texts as they are now, for the marks."""
-        number, text, version = self._diff.review.number, self._diff.text(), self._diff.version
-        if text is not None and version is not None:
-            self._adapter.diffs.tell(lambda reviews: reviews.texts.compare(number, text, version))
+        """Have the companion compare the texts as they are now, and mark what differs."""
+        diff, number, text, version = self._diff, self._diff.review.number, self._diff.text(), self._diff.version
+        if text is None or version is None:
+            return
+
+        def show(marks: Marks | None) -> None:
+            if diff.version == version and (marks or diff.review.unmarked):  # else it is over
+                diff.show_marks(marks)
+                self._adapter.review_changed(diff.window)
+
+        question = lambda companion: companion.reviews.texts.compared(number, text)  # noqa: E731
+        self._adapter.ask_later(diff.window, question, show, unsaid)
 
     def read_again(self) -> None:
         """Compare with the file as it is on the disk now."""
@@ -107,29 +120,31 @@ class ChangeActions:
         """Use the line endings and the byte order mark of the file on disk, or those of the proposal."""
         self._adapter.diffs.tell(lambda reviews: reviews.texts.keep_endings(self._diff.review.number, keeps=keeps))
 
-    def answered(self, edits: Sequence[TextEdit], version: int) -> None:
-        """The edits for the current command have arrived, perhaps none."""
-        if self._waiting is None or not self._diff.proposal.is_valid():
+    def _make(self, target: Target, text: str, version: int, action: Action, edits: Sequence[TextEdit]) -> None:
+        """Make the edits of a text at this version of the proposal, perhaps none, that revert or restore a target."""
+        diff, proposal = self._diff, self._diff.proposal
+        if not proposal.is_valid():
             return
-        if edits and self._diff.proposal.change_count() != version and self._tries < TRIES:
-            self._send()
+        is_same = proposal.change_count() == version
+        if edits and not is_same and self._tries < TRIES:
+            self._compute()
             return
-        if edits and self._diff.proposal.change_count() == version:
-            proposal, action = self._diff.proposal, self._waiting().action
+        if edits and is_same:
             make_edits(proposal, edits, moves_carets=list(proposal.sel()) == self._carets)
-            self._done = action, proposal.change_count(), list(proposal.sel())
-            self._adapter.diffs.tell(lambda reviews: reviews.texts.edited(self._diff.review.number))
+            self._done = target.action, proposal.change_count(), list(proposal.sel())
+            if action == "revert":
+                number, after = diff.review.number, text_of(proposal)
+                self._adapter.diffs.tell(lambda reviews: reviews.texts.reverted(number, text, after))
         else:
-            self._forget_acceptance()
-            if edits:
-                say(self._diff.window, OVERTAKEN)
+            self._refuse(OVERTAKEN if edits else EDITED if target.fingerprints else NO_CHANGE)
         self._waiting = None
-        self._diff.proposal.erase_regions(TARGETS)
+        proposal.erase_regions(TARGETS)
         self.run()
 
-    def _forget_acceptance(self) -> None:
-        """A command has not done what it was for: an acceptance that comes after it was meant for another text."""
+    def _refuse(self, why: str) -> None:
+        """Say why a command does nothing. An acceptance that comes after it was meant for another text."""
         self._queue = deque(each for each in self._queue if not each[1])
+        say(self._diff.window, why)
 
     def _undo_or_redo(self) -> Action:
         """What the key does: the opposite of what it has just done here, where two changes may be close together."""
@@ -157,21 +172,28 @@ class ChangeActions:
             )
 
     def _begin(self, target: Callable[[], Target]) -> None:
+        review = self._diff.review
         if not self._diff.is_exact:  # the very text is accepted, and not that of the view
-            self._forget_acceptance()
-            say(self._diff.window, NOT_EXACT)
-            return
-        self._waiting = target
-        self._carets = list(self._diff.proposal.sel())
-        self._tries = 0
-        self._send()
+            self._refuse(NOT_EXACT)
+        elif not review.is_editable:
+            self._refuse(NOT_EDITABLE.format(cli=review.owner.cli, name=review.name))
+        else:
+            self._waiting = target
+            self._carets = list(self._diff.proposal.sel())
+            self._tries = 0
+            self._compute()
 
-    def _send(self) -> None:
-        text = self._diff.text()
+    def _compute(self) -> None:
+        """Have the edits for what waits computed elsewhere."""
+        review, text = self._diff.review, self._diff.text()
         if self._waiting and text is not None:
             self._tries += 1
-            number, target, version = self._diff.review.number, self._waiting(), self._diff.proposal.change_count()
-            self._adapter.diffs.tell(lambda reviews: reviews.texts.edit(number, target, text, version))
+            target, version = self._waiting(), self._diff.proposal.change_count()
+            original, shown = review.original, review.shown
+            self._adapter.on_another_thread(
+                lambda: edits_of(target, original, shown, text),
+                lambda found: self._make(target, text, version, *found),
+            )
 
 
 class Attention:
@@ -329,14 +351,15 @@ class Answers:
         diff.is_kept = diff.is_kept or text is not None
         self._adapter.diffs.tell(lambda reviews: reviews.reject(diff.review.number, text))
 
-    def follow(self, href: str, diff: DiffView) -> None:
-        """Do what a link of a diff says."""
+    def follow(self, diff: DiffView, href: str) -> None:
+        """Do what a link of a diff says, which the person has clicked."""
+        if not diff.attention.is_new:
+            diff.attention.entered()
         what, _, of = href.partition(":")
         match what:
-            case "accept":
-                self.accept(diff, by_key=True)
-            case "reject":
-                self.reject(diff, by_key=True)
+            case "accept" | "reject":
+                answer = self.accept if what == "accept" else self.reject
+                answer(diff, by_key=True)
             case "next" | "previous":
                 diff.actions.move(1 if what == "next" else -1)
             case "revert" | "restore":
@@ -355,25 +378,6 @@ class Answers:
                 diff.actions.read_again()
             case _:
                 pass
-
-
-def keep_edits(diff: DiffView, window: sublime.Window) -> None:
-    """Keep the text of a diff that closes without an answer, in a tab of this window or of a new one."""
-    text, name, syntax = diff.text(), diff.review.name, diff.proposal.syntax() if diff.is_open else None
-    if text is None or diff.is_kept:
-        return
-    diff.is_kept = True
-
-    def keep() -> None:
-        target = window
-        if not target.is_valid():  # the last one has closed
-            sublime.run_command("new_window")
-            target = sublime.active_window()
-        open_kept(target, name, text, syntax)
-        why = f"The diff of {name} was closed without an answer. Your edits are kept in a tab."
-        say(target, why)
-
-    sublime.set_timeout(keep)
 
 
 def accepted(diff: DiffView, rest: Sequence[DiffView]) -> str:

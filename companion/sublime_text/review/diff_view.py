@@ -211,8 +211,8 @@ def fill(view: sublime.View, text: str, then: Callable[[], object], *, detects_i
 
 
 def set_up(view: sublime.View, review: Review, side: Side) -> None:
-    """Make a view one of a diff: its record has the number of the review, and the path exactly as the CLI sent it."""
-    VIEWS.take(view, side, review=review.number, file_path=review.file_path)
+    """Make a view one of a diff: its record has the path exactly as the CLI sent it."""
+    VIEWS.take(view, side, file_path=review.file_path)
     view.set_scratch(True)
     settings = view.settings()
     settings.set("mini_diff", False)  # it would say what our own marks say, perhaps a line apart
@@ -262,7 +262,7 @@ class DiffView:
         self.original: sublime.View | None = None
         self.agent = agent
         self._title = f"{review.name} ← {agent}"
-        self._act = partial(adapter.diffs.link_clicked, self)
+        self._act = partial(adapter.diffs.answers.follow, self)
         self._like: sublime.View | None = None
         self._marks = marks
         self._has_ended = False

@@ -17,7 +17,7 @@ from ..buffers import text_of
 from ..own_views import SIDES, VIEWS
 from ..panels import NOTICES
 from ..windows import FocusBefore, GroupContents, find_window, is_in_panel, is_visible, real_path
-from .answers import SETTLED, Answers, accepted, keep_edits
+from .answers import SETTLED, Answers, accepted
 from .diff_marks import make_edits
 from .diff_view import DiffView, InheritedViews, abandon, clear, keep_unwritten
 
@@ -39,38 +39,6 @@ QUIET = 150
 """Milliseconds without an edit before the changes are marked again."""
 
 
-class AwaitedDiffs:
-    """The diffs from before a reload until they are known, and the commands that wait for them."""
-
-    def __init__(self, adapter: Adapter) -> None:
-        self._adapter = adapter
-        self._are_known = False
-        self._later: list[Callable[[], object]] = []
-
-    def __bool__(self) -> bool:
-        """Whether it is not known yet which diffs go on."""
-        return self._adapter.thread.is_reload and not self._are_known
-
-    def has(self, view: sublime.View) -> bool:
-        """Whether a view is that of such a diff."""
-        return bool(self) and VIEWS.is_ours(view, *SIDES)
-
-    def later(self, command: Callable[[], object]) -> None:
-        """Run a command as soon as that is known."""
-        self._later.append(command)
-
-    def known(self) -> None:
-        """From now on it is known which diffs go on."""
-        self._are_known = True
-        commands, self._later = self._later, []
-        for command in commands:
-            sublime.set_timeout(command)
-
-    def left(self) -> None:
-        """All diffs are left to the next instance: what this one was to do yet is for that one to decide."""
-        self._are_known = False
-
-
 class Diffs:
     """Opens and closes diffs, and knows which one a view belongs to. Used on the UI thread, but for `DiffViews`."""
 
@@ -78,8 +46,23 @@ class Diffs:
         self.bridge = adapter.bridge
         self._adapter = adapter
         self._open: dict[int, DiffView] = {}
-        self.awaited = AwaitedDiffs(adapter)
+        self._later: list[Callable[[], object]] | None = []
+        """What waits until it is known which diffs from before a reload go on; None since then."""
         self.answers = Answers(adapter)
+
+    @property
+    def are_awaited(self) -> bool:
+        """Whether it is not known yet which diffs from before a reload go on."""
+        return self._later is not None and self._adapter.thread.is_reload
+
+    def awaits(self, view: sublime.View) -> bool:
+        """Whether a view is that of such a diff."""
+        return self.are_awaited and VIEWS.is_ours(view, *SIDES)
+
+    def later(self, command: Callable[[], object]) -> None:
+        """Run a command as soon as that is known."""
+        if self._later is not None:
+            self._later.append(command)
 
     def tell(self, call: Callable[[Reviews], object]) -> None:
         """Call something with the companion's reviews on the companion thread, which decides alone."""
@@ -141,18 +124,6 @@ class Diffs:
         diff = self._open.get(review.number)
         return diff.text() if diff else None
 
-    @posted
-    def show_marks(self, review: Review, marks: Marks, version: int) -> None:
-        diff = self._open.get(review.number)
-        if diff and diff.version == version:
-            diff.show_marks(marks)
-            self._adapter.review_changed(diff.window)
-
-    @posted
-    def edit_review(self, review: Review, edits: Sequence[TextEdit], version: int) -> None:
-        if diff := self._open.get(review.number):
-            diff.actions.answered(edits, version)
-
     @asked(waits=True)
     def edit_text(self, review: Review, edits: Sequence[TextEdit], text: str) -> bool:
         diff = self._open.get(review.number)
@@ -163,8 +134,8 @@ class Diffs:
 
     def after_commands(self, window: sublime.Window, then: Callable[[], object]) -> None:
         """Run something as soon as the commands that were given on the changes of a window's diffs are done."""
-        if self.awaited:
-            self.awaited.later(lambda: self.after_commands(window, then))
+        if self.are_awaited:
+            self.later(lambda: self.after_commands(window, then))
             return
         for diff in self.in_window(window):
             if diff.actions.is_busy and not diff.attention.is_answered:
@@ -246,11 +217,9 @@ class Diffs:
 
     def find(self, view: sublime.View) -> DiffView | None:
         """The diff that a view belongs to."""
-        own = VIEWS.of(view) if self._open else None
-        number = own.get("review") if own and own.kind in SIDES else None
-        diff = self._open.get(number) if isinstance(number, int) else None
-        # A tab that was restored may have the number of another run; a clone has the same buffer.
-        return diff if diff and diff.has(view) else None
+        if not self._open or not VIEWS.is_ours(view, *SIDES):
+            return None
+        return next((diff for diff in self._open.values() if diff.has(view)), None)
 
     def in_window(self, window: sublime.Window | None) -> list[DiffView]:
         """The diffs of a window, the oldest first, with those that have no tab yet."""
@@ -365,7 +334,7 @@ class Diffs:
         """A view is about to close. Closing the proposal rejects it, and keeps what the person has edited."""
         diff = self.find(view)
         if diff and view == diff.proposal and diff.is_edited and not diff.clones:
-            keep_edits(diff, diff.window)
+            self._keep_edits(diff, diff.window)
 
     def view_closed(self, view: sublime.View) -> None:
         """A view was closed. Without its original, a diff is inline."""
@@ -398,10 +367,18 @@ class Diffs:
             if not diff.is_edited:
                 continue
             if diff.window != window and diff.review.owner.window == window.id():  # it was moved out of its window
-                keep_edits(diff, diff.window)
+                self._keep_edits(diff, diff.window)
             elif diff.window == window:
                 others = [other for other in sublime.windows() if other != window] if elsewhere else [window]
-                keep_edits(diff, others[0] if others else window)
+                self._keep_edits(diff, others[0] if others else window)
+
+    def _keep_edits(self, diff: DiffView, window: sublime.Window) -> None:
+        """Keep the text of a diff that closes without an answer, in a tab of this window or of another one."""
+        text, name, syntax = diff.text(), diff.review.name, diff.proposal.syntax() if diff.is_open else None
+        if text is not None and not diff.is_kept:
+            diff.is_kept = True
+            why = f"The diff of {name} was closed without an answer. Your edits are kept in a tab."
+            self._adapter.messenger.keep_text(WindowId(window.id()), name, text, why, syntax)
 
     @property
     def _with_tabs(self) -> list[DiffView]:
@@ -415,7 +392,7 @@ class Diffs:
 
     def hand_over(self) -> None:
         """The package is unloaded: the next instance goes on with the diffs, in the same views."""
-        self.awaited.left()
+        self._later = []  # what was to be done yet is for that one to decide
         for diff in self._open.values():
             try:
                 diff.review.views = diff.hand_over()
@@ -438,7 +415,9 @@ class Diffs:
                 if not is_there:
                     closed.append(review.number)
         finally:  # whatever happens, other diffs are answered
-            self.awaited.known()
+            commands, self._later = self._later or (), None
+            for command in commands:
+                sublime.set_timeout(command)
         return closed
 
     @staticmethod
@@ -475,13 +454,6 @@ class Diffs:
         known = {diff.review.owner: diff.agent for diff in self.in_window(window) if diff.review.owner.cli == owner.cli}
         names = (owner.cli, *(f"{owner.cli} ({number})" for number in range(2, len(known) + 2)))
         return known.get(owner) or next(name for name in names if name not in known.values())
-
-    def link_clicked(self, diff: DiffView, href: str) -> None:
-        """The person has clicked a link of a diff."""
-        if not diff.attention.is_new:
-            diff.attention.entered()
-        if diff.review.number in self._open:
-            self.answers.follow(href, diff)
 
 
 def _columns(window: sublime.Window, group: int) -> float:

@@ -74,7 +74,7 @@ class _DiffCommand(sublime_plugin.TextCommand):
         adapter = package.adapter()
         if adapter is None:
             return False
-        return adapter.diffs.awaited.has(self.view) or ((diff := self._diff()) is not None and self._is_for(diff))
+        return adapter.diffs.awaits(self.view) or ((diff := self._diff()) is not None and self._is_for(diff))
 
     def is_visible(self) -> bool:
         """Whether it can do something: a menu has no entry otherwise."""
@@ -83,9 +83,9 @@ class _DiffCommand(sublime_plugin.TextCommand):
     def run(self, edit: sublime.Edit, *, by_key: bool = False) -> None:
         """Run the command on the diff. `by_key` says that a key or a save did it, perhaps by accident."""
         adapter = package.adapter()
-        if adapter and adapter.diffs.awaited.has(self.view):
+        if adapter and adapter.diffs.awaits(self.view):
             args = {"by_key": True} if by_key else {}
-            adapter.diffs.awaited.later(lambda: self.view.run_command(self.name(), args))
+            adapter.diffs.later(lambda: self.view.run_command(self.name(), args))
         elif adapter and (diff := self._diff()):
             if not by_key and diff.has(self.view) and diff.is_shown:
                 diff.attention.entered()
@@ -221,8 +221,8 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
         if not (adapter := package.adapter()):
             return
         view, step = adapter.focus.last(self.window), -1 if previous else 1
-        if view and adapter.diffs.awaited.has(view):
-            adapter.diffs.awaited.later(lambda: self.run(previous=previous))
+        if view and adapter.diffs.awaits(view):
+            adapter.diffs.later(lambda: self.run(previous=previous))
             return
         view = adapter.written.sides.right_of(view) if view else None
         diffs, rows = adapter.diffs.in_window(self.window), adapter.written.listings.of(self.window).rows
@@ -278,8 +278,8 @@ class _ChangeCommand(sublime_plugin.TextCommand):
         """In a proposal after a reload, as soon as it is known whether it goes on."""
         if not (adapter := package.adapter()):
             return
-        if adapter.diffs.awaited.has(self.view):
-            adapter.diffs.awaited.later(partial(self.run, edit))
+        if adapter.diffs.awaits(self.view):
+            adapter.diffs.later(partial(self.run, edit))
         elif not (diff := adapter.diffs.find(self.view)):
             adapter.written.decide_at_carets(self.view, self.decision)
         else:

@@ -13,7 +13,7 @@ from companion.changes.change_screen import SavedText
 from companion.changes.roots import SOON
 from companion.changes.state import Decision, read_state
 from companion.review import reviews as review_module
-from companion.review.changes import Target
+from companion.review.changes import Target, edits_of
 from companion.review.review import Review, Unclaimed
 
 from .folders import AGENT, Folder
@@ -448,9 +448,10 @@ async def reverted(work: Work, review: Review, line: int) -> None:
     """*Undo Change* at a line of a proposal."""
     diff = work.editor.open_diffs[review.number]
     before = diff.text
-    work.reviews.texts.edit(review.number, Target("undo", ((line, line),)), before, diff.version)
-    await work.until(lambda: diff.text != before)
-    work.reviews.texts.edited(review.number)
+    action, edits = edits_of(Target("undo", ((line, line),)), review.original, review.shown, before)
+    assert await work.editor.edit_text(review, edits, before)
+    if action == "revert":
+        work.reviews.texts.reverted(review.number, before, diff.text)
 
 
 async def test_a_revert_in_a_proposal_is_taken_back_in_the_order_of_the_decisions(work: Work):
@@ -534,7 +535,7 @@ async def test_a_revert_that_is_not_there_any_more_is_no_decision(work: Work, wh
         assert diff.text == AGENTS
     elif what == "undone":
         diff.text = AGENTS
-        work.reviews.texts.compare(review.number, AGENTS, diff.version)
+        await work.reviews.texts.compared(review.number, AGENTS)
         diff.text += "mine\n"  # also then
     elif what == "withdrawn":
         work.reviews.withdraw(review.owner)

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from companion.conversation.snapshot import Locality
-from companion.editor import ReviewId
 from companion.review import reviews as review_module
-from companion.review.changes import Target
 from companion.settings import Settings
 
 from ..fake_daemon import until
@@ -276,18 +274,6 @@ async def test_for_another_machine_no_file_is_read(room: Room, project: Path, mo
     path.write_text("changed\n")
     await room.reviews.check_disk()
     assert diff.disk_states == []
-
-
-async def test_the_changes_of_a_request_cant_be_undone_one_by_one(room: Room, project: Path) -> None:
-    ask(room.stream, 1, (str(project / "a.py"), "old\n", "new\n"))
-    [diff] = await room.diff()
-    number = diff.review.number
-    for action in ("revert", "restore"):
-        room.reviews.texts.edit(number, Target(action, ((0, 0),)), "new\n", 0)
-    why = "Accept or reject a.py as a whole: Qwen Code takes no edits."
-    assert room.editor.mentioned == [(why, 1)] * 2
-    assert diff.text == "new\n"
-    room.reviews.texts.edit(ReviewId(0), Target("revert", ((0, 0),)), "new\n", 0)
 
 
 async def test_a_diff_that_cant_be_shown_leaves_the_question_to_the_chat(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import sys
@@ -13,8 +14,9 @@ import pytest
 
 from companion.editor import ReviewId, WindowId
 from companion.review import changes as changes_module
-from companion.review.changes import Target
+from companion.review.changes import Action, Target, edits_of
 from companion.review.compare import Change
+from companion.review.marks import Marks
 from companion.settings import Settings
 
 from ..conftest import Running, until
@@ -317,41 +319,34 @@ class TestChanges:
         cli.open_diff(path, self.NEW)
         return running.diff(path).review.number
 
+    def compared(self, running: Running, number: ReviewId, text: str) -> Marks | None:
+        """What is marked in a text of the proposal."""
+        marking = lambda companion: companion.reviews.texts.compared(number, text)  # noqa: E731
+        task = running.do(lambda companion: asyncio.get_running_loop().create_task(marking(companion)))
+        until(task.done)
+        return task.result()
+
+    def change(self, running: Running, path: str, action: Action, line: int) -> str:
+        """Have changes of the proposal reverted or restored, as the editor does. Returns the text."""
+        diff = running.diff(path)
+        action, edits = edits_of(Target(action, ((line, line),)), diff.review.original, diff.review.shown, diff.text)
+        before = diff.text
+        for edit in reversed(edits):
+            diff.text = edit.apply(diff.text)
+        if action == "revert" and edits:
+            running.do(lambda companion: companion.reviews.texts.reverted(diff.review.number, before, diff.text))
+        return diff.text
+
     def test_a_change_is_reverted_and_restored(self, running: Running, stream: Stream, number: ReviewId, path: str):
         """By the line that the caret is in."""
-        diff = running.diff(path)
-        running.do(
-            lambda companion: companion.reviews.texts.edit(number, Target("revert", ((0, 0),)), diff.text, diff.version)
-        )
-        until(lambda: diff.text == "a\nb\nc\nD\n")
-        running.do(
-            lambda companion: companion.reviews.texts.edit(number, Target("revert", ((3, 3),)), diff.text, diff.version)
-        )
-        until(lambda: diff.text == self.OLD)
-        running.do(
-            lambda companion: companion.reviews.texts.edit(
-                number, Target("restore", ((3, 3),)), diff.text, diff.version
-            )
-        )
-        until(lambda: diff.text == "a\nb\nc\nD\n")
+        assert self.change(running, path, "revert", 0) == "a\nb\nc\nD\n"
+        assert self.change(running, path, "revert", 3) == self.OLD
+        assert self.change(running, path, "restore", 3) == "a\nb\nc\nD\n"
         running.accept(path)
         assert stream.take("ide/diffAccepted")["content"] == "a\r\nb\r\nc\r\nD\r\n"
 
     def test_where_nothing_has_changed_nothing_is_reverted(self, running: Running, number: ReviewId, path: str):
-        diff = running.diff(path)
-        running.do(
-            lambda companion: companion.reviews.texts.edit(number, Target("revert", ((1, 1),)), diff.text, diff.version)
-        )
-        until(lambda: ("There is no change at the caret.", 1) in running.editor.mentioned)
-        assert diff.text == "A\nb\nc\nD\n"
-
-    def test_a_text_that_was_edited_in_between_is_left_alone(self, running: Running, number: ReviewId, path: str):
-        """The edit was meant for another text."""
-        diff = running.diff(path)
-        diff.version += 1
-        running.do(lambda companion: companion.reviews.texts.edit(number, Target("revert", ((0, 0),)), diff.text, 0))
-        running.do(lambda companion: companion.reviews.texts.edit(number, Target("revert", ((3, 3),)), diff.text, 1))
-        until(lambda: diff.text == "A\nb\nc\nd\n")
+        assert self.change(running, path, "revert", 1) == "A\nb\nc\nD\n"
 
     def test_while_a_change_is_looked_for_the_collector_is_as_it_was(
         self, running: Running, number: ReviewId, path: str, monkeypatch: pytest.MonkeyPatch
@@ -366,33 +361,23 @@ class TestChanges:
             return changes(old, new)
 
         monkeypatch.setattr(changes_module, "changes", watched)
-        diff = running.diff(path)
-        running.do(
-            lambda companion: companion.reviews.texts.edit(number, Target("revert", ((0, 0),)), diff.text, diff.version)
-        )
-        until(lambda: diff.text == "a\nb\nc\nD\n")
-        running.do(
-            lambda companion: companion.reviews.texts.edit(
-                number, Target("restore", ((0, 0),)), diff.text, diff.version
-            )
-        )
-        until(lambda: diff.text == "A\nb\nc\nD\n")
+        assert self.change(running, path, "revert", 0) == "a\nb\nc\nD\n"
+        assert self.change(running, path, "restore", 0) == "A\nb\nc\nD\n"
         assert thresholds == [usual, usual]
 
     def test_marks_follow_the_text(self, running: Running, number: ReviewId, path: str):
         diff = running.diff(path)
         assert diff.marks
         assert diff.marks.count.changes == 2
-        diff.version = 3
-        running.do(lambda companion: companion.reviews.texts.compare(number, self.OLD, 3))
-        until(lambda: diff.marks and diff.marks.count.changes == 0)
+        found = self.compared(running, number, self.OLD)
+        assert found
+        assert found.count.changes == 0
 
     def test_a_diff_that_is_closed_has_no_more_changes(self, running: Running, number: ReviewId, path: str):
         """Late news of its view."""
         running.reject(path)
-        running.do(lambda companion: companion.reviews.texts.compare(number, "", 0))
-        running.do(lambda companion: companion.reviews.texts.edit(number, Target("revert", ((0, 0),)), "", 0))
-        running.do(lambda companion: companion.reviews.texts.edit(number, Target("restore", ((0, 0),)), "", 0))
+        assert self.compared(running, number, "") is None
+        running.do(lambda companion: companion.reviews.texts.reverted(number, "", "x"))
         assert running.editor.open_diffs == {}
 
     @pytest.mark.parametrize("settings", [Settings(max_marked_characters=5), Settings(max_marked_lines=2)])

@@ -231,9 +231,9 @@ def test_texts_are_not_compared_after_the_diff_is_closed(monkeypatch: pytest.Mon
         loop = asyncio.get_running_loop()
         marks = review_module.marks
 
-        def slow(original: str, proposal: str) -> Any:
+        def slow(original: str, proposal: str, proposed: str) -> Any:
             asyncio.run_coroutine_threadsafe(reviews.close(owner, "/none/a"), loop).result(10)
-            return marks(original, proposal)
+            return marks(original, proposal, proposed)
 
         monkeypatch.setattr(review_module, "marks", slow)
         reviews.open(owner, "/none/a", "new\n")
