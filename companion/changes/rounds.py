@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from ..clis import families
 from ..editor import ChatId, WindowId, sentence
-from ..review.changes import changes, counted
+from ..review.changes import counted
 from ..review.disk import Encodings
 from ..review.document import Body
 from ..review.review import Review
@@ -26,7 +26,6 @@ from ..snapshots.entries import Difference
 from . import places
 from .change_screen import ChangeScreen, FileChanges, FileTurn, Listing, SavedText, Work
 from .folder import Folder, FolderClosedError
-from .lines import Weave
 from .roots import Roots
 from .round import Seen
 from .saves import Accepted, Told
@@ -486,17 +485,6 @@ class Rounds:
         await folder.call(folder.saves.handled, name, is_renamed=True)
         await folder.call(folder.refresh)
 
-    async def merged(self, baseline: str, disk: str, mine: str) -> str:
-        """The baseline with the unsaved edits of a buffer, `mine`."""
-        sides = (text.encode("utf-8", "surrogatepass") for text in (baseline, disk, mine))
-        found = await asyncio.to_thread(_with_edits, *sides)
-        return found.decode("utf-8", "surrogatepass")
-
-    async def compared(self, old: str, new: str) -> list[tuple[int, int, int, int]]:
-        """The lines that differ between two texts, half-open, from 0."""
-        found = await asyncio.to_thread(changes, old, new)
-        return [(each.old_start, each.old_end, each.new_start, each.new_end) for each in found]
-
     def written(self, review: Review, text: str) -> None:
         """A proposal that the person has accepted is on the disk: it counts as reviewed."""
         before = review.disk.source.source if review.disk.exists else None
@@ -542,7 +530,3 @@ class Rounds:
         """The text of a file in the person's own repository, for the editor's gutter."""
         folder = self.roots.folder(root)
         return await folder.committed(path, in_index=in_index) if folder else None
-
-
-def _with_edits(baseline: bytes, disk: bytes, mine: bytes) -> bytes:
-    return Weave.of(baseline, disk).saved(mine).base

@@ -207,6 +207,19 @@ class CompanionCase(DeferrableTestCase):
         self.addCleanup(setattr, of, name, real)
         return may_go.set
 
+    def held(self) -> Callable[[], None]:
+        """Have what is done on other threads for the UI end only after what is returned is called."""
+        adapter = loaded("sublime_text.package").adapter()
+        real, may_go = adapter.on_another_thread, threading.Event()
+
+        def hold(call: Callable[[], Any], done: Callable[[Any], object]) -> None:
+            real(lambda: (may_go.wait(), call())[1], done)
+
+        adapter.on_another_thread = hold
+        self.addCleanup(may_go.set)
+        self.addCleanup(setattr, adapter, "on_another_thread", real)
+        return may_go.set
+
     def fails(self, part: str, name: str, error: BaseException, times: int = 1) -> list[BaseException]:
         """Have a part of the companion fail so often where it is asked something. Gives the failures so far."""
         of: Any = getattr(loaded("sublime_text.package").adapter().thread._running[1], part)

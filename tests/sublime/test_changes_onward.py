@@ -76,7 +76,7 @@ class TestOnward(OnwardCase):
         """The person moves, or types on, before it is known where the changes are in their text."""
         for command, args in (("move", {"by": "lines", "forward": True}), ("insert", {"characters": "mine"})):
             self.screen.messages.clear()
-            go = self.slowed("compared")
+            go = self.held()
             self.put_caret(self.code, 3)
             self.code.run_command("insert", {"characters": "typed"})
             self.code.run_command("qwen_companion_keep_change")

@@ -167,22 +167,14 @@ class Links:
 class SideMarks:
     """The marks of one side, where lines were inserted or deleted.
 
-    `clicked` is called with the href of a change's link; without it there are no links. With `marks_gaps`, a change
-    without lines on this side is marked by an empty region.
+    `clicked` is called with the href of a change's link; without it there are no links. Where lines were inserted, a
+    change without lines is marked by an empty region.
     """
 
-    def __init__(
-        self,
-        view: sublime.View,
-        kind: Kind,
-        clicked: Callable[[str], None] | None = None,
-        *,
-        marks_gaps: bool = False,
-    ) -> None:
+    def __init__(self, view: sublime.View, kind: Kind, clicked: Callable[[str], None] | None = None) -> None:
         self._view = view
         self._kind: Kind = kind
         self._clicked = clicked
-        self._marks_gaps = marks_gaps
         self._fillers: dict[int, str] = {}
         """The phantoms and what they show."""
         self.are_fillers_exact = False
@@ -243,7 +235,7 @@ class SideMarks:
         gaps: list[Points] = []
         for points, link in zip(side.lines, own, strict=True):
             (gaps if link is None and points[0] == points[1] else lines).append(points)
-        return lines, gaps if self._marks_gaps else []
+        return lines, gaps if self._kind == "inserted" else []
 
     def _hide(self, key: str, gaps: Sequence[Points]) -> None:
         self._view.add_regions(key, _regions(gaps), flags=_HIDDEN)

@@ -302,7 +302,7 @@ class DiffView:
         self.marked = MarkedChanges(proposal, KEYS)
         self._proposal_header = Header(proposal, self._act)
         revert = self._act if self.review.is_editable else None
-        self._proposal_marks = SideMarks(proposal, "inserted", revert, marks_gaps=True)
+        self._proposal_marks = SideMarks(proposal, "inserted", revert)
         self._removed = RemovedLines(proposal, self._draw)
         self._scroll = None
         self.is_open = True

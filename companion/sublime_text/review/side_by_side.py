@@ -1,7 +1,7 @@
 """Two texts beside each other, scrolled together. Sublime has no event for scrolling, so this polls.
 
 A proposal is beside the file. A file of the person's own is beside another text of it, its baseline or what a save has
-overwritten: on the left is a read-only view with that text, on the right a clone of their view.
+overwritten: on the left is a read-only view with that text, on the right their view.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from math import inf
 
 import sublime
 
+from ...review.compare import Change
 from ...review.marks import Points
 from ..buffers import text_of, write_all
 from ..own_views import VIEWS
-from ..windows import Focus, focus_view, is_visible, select, show_in_group
+from ..windows import Focus, focus_view, is_visible, show_in_group
 from .diff_marks import add_lines
 
 INTERVAL = 25
@@ -29,8 +30,6 @@ ECHO = 0.25
 """Seconds within which a side gets where it was sent, if the editor is slow to say so."""
 Position = tuple[float, float]
 REGIONS = "qwen_companion.baseline"
-Lines = tuple[int, int, int, int]
-"""A change: its lines on the left and on the right, half-open, from 0."""
 ChangedPoints = tuple[Sequence[Points], Sequence[Points]]
 """The changes of both sides, from the top."""
 
@@ -114,75 +113,61 @@ class ScrollTogether:
 
 
 class Sides:
-    """Two views of a window beside each other. `changes` are the differences between them, from the top."""
+    """A text on the left of a view. `changes` are the differences between them, from the top.
+
+    With `is_baseline` it is the baseline of the view's file, and follows that.
+    """
 
     def __init__(
-        self, window: sublime.Window, view: sublime.View, text: str, title: str, changes: Sequence[Lines]
+        self,
+        window: sublime.Window,
+        view: sublime.View,
+        text: str,
+        title: str,
+        changes: Sequence[Change],
+        *,
+        is_baseline: bool,
     ) -> None:
-        self.is_baseline = False
-        """Whether the left one follows the baseline."""
-        self.view = view
+        self.is_baseline = is_baseline
+        self.right = view
         self._window = window
         group, index = window.get_view_index(view)
-        focus_view(window, view)
-        window.run_command("clone_file")
-        found = window.active_view()
-        self.right = found if found and found.buffer_id() == view.buffer_id() else view
         self.left = window.new_file(syntax=str(view.settings().get("syntax") or ""))
         self.left.set_scratch(True)
         self.left.set_name(title)
         VIEWS.take(self.left, "baseline")
         self.show(text, changes)
-        window.set_view_index(self.left, group, index + 1)
-        if self.right != view:
-            window.set_view_index(self.right, group, index + 2)
-        show_in_group(window, group, [sheet for each in (self.left, self.right) if (sheet := each.sheet())])
-        focus_view(window, self.right)
-        self.right.set_viewport_position(view.viewport_position(), animate=False)
-        self.scroll = ScrollTogether(self.left, self.right, lambda: self._points)
+        window.set_view_index(self.left, group, max(index, 0))  # a preview has no place among the tabs
+        show_in_group(window, group, [sheet for each in (self.left, view) if (sheet := each.sheet())])
+        focus_view(window, view)
+        self.scroll = ScrollTogether(self.left, view, lambda: self._points)
 
-    def show(self, text: str, changes: Sequence[Lines]) -> None:
+    def show(self, text: str, changes: Sequence[Change]) -> None:
         """The other text, or the file, has changed."""
         if text_of(self.left) != text:
             write_all(self.left, text)
             self.left.clear_undo_stack()
         self.left.set_read_only(True)
         self._points = (
-            [(self.left.text_point(each[0], 0), self.left.text_point(each[1], 0)) for each in changes],
-            [(self.right.text_point(each[2], 0), self.right.text_point(each[3], 0)) for each in changes],
+            [(self.left.text_point(each.old_start, 0), self.left.text_point(each.old_end, 0)) for each in changes],
+            [(self.right.text_point(each.new_start, 0), self.right.text_point(each.new_end, 0)) for each in changes],
         )
         old, new = ([sublime.Region(*points) for points in each if points[0] < points[1]] for each in self._points)
         add_lines(self.left, REGIONS, "deleted", old, icon="")
         add_lines(self.right, REGIONS, "inserted", new, icon="")
 
     def has(self, view: sublime.View) -> bool:
-        """Whether a view is one of the two, or the one that was cloned."""
-        return view in (self.left, self.right, self.view)
-
-    @property
-    def own(self) -> sublime.View:
-        """The person's own tab: the one that was cloned, or the clone if they have closed that one."""
-        return self.view if self.view.is_valid() else self.right
+        """Whether a view is one of the two."""
+        return view in (self.left, self.right)
 
     def close(self, focus: Focus) -> None:
-        """Close what was opened for this, and show the person's own tab in its place.
-
-        It gets the focus and the carets only from these two: this also ends by itself while they are elsewhere.
-        """
+        """Show the view alone. It gets the focus only from the text: this also ends by itself."""
         self.right.erase_regions(REGIONS)
-        pair, own, window = (self.left, self.right), self.own, self._window
-        is_here, is_shown = focus.was_in(window, pair), any(map(is_visible, pair))
-        before = focus.before(window, focus.last(window))
-        carets = list(self.right.sel()) if self.right.is_valid() else []
-        for view in pair:
-            if view.is_valid() and view != own:
-                view.close()
-        if own.is_valid() and own.window() == window and (is_here or is_shown):
-            focus.give(window, own)
-            if not is_here:
-                before.restore()
-            elif carets:
-                select(own, *carets)
+        was_here = focus.was_in(self._window, (self.left,))
+        if self.left.is_valid():
+            self.left.close()
+        if was_here and self.right.window() == self._window:
+            focus.give(self._window, self.right)
 
 
 class SidesByWindow:
@@ -192,17 +177,11 @@ class SidesByWindow:
         self._focus = focus
         self._shown: dict[int, Sides] = {}
 
-    def show(
-        self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool
-    ) -> sublime.View | None:
-        """Show a text beside a view. Returns the view on the right; None if the view is in no window."""
-        view = next((sides.own for sides in self._shown.values() if sides.has(view)), view)
-        if (window := view.window()) is None:
-            return None
-        self._close(window.id())
-        shown = self._shown[window.id()] = Sides(window, view, text, title, changes)
-        shown.is_baseline = is_baseline
-        return shown.right
+    def show(self, view: sublime.View, text: str, title: str, changes: Sequence[Change], *, is_baseline: bool) -> None:
+        """Show a text beside a view, in place of what is side by side in its window."""
+        if window := view.window():
+            self._close(window.id())
+            self._shown[window.id()] = Sides(window, view, text, title, changes, is_baseline=is_baseline)
 
     def wake(self, window: sublime.Window) -> None:
         """What is shown in a window may be on the screen again."""
@@ -210,7 +189,7 @@ class SidesByWindow:
             sides.scroll.wake()
 
     def has(self, view: sublime.View) -> bool:
-        """Whether a view is shown, or was cloned for that."""
+        """Whether a view is shown."""
         return any(sides.has(view) for sides in self._shown.values())
 
     def right_of(self, view: sublime.View) -> sublime.View:
@@ -222,14 +201,8 @@ class SidesByWindow:
         return next((sides for sides in self._shown.values() if sides.right == view and sides.is_baseline), None)
 
     def close_with(self, view: sublime.View) -> bool:
-        """Show a view, or what it is a clone of, alone again. Returns whether it wasn't."""
+        """Show a view alone again, or the other one if it was closed. Returns whether it wasn't."""
         return any(self._close(number) for number, sides in list(self._shown.items()) if sides.has(view))
-
-    def closed(self, view: sublime.View) -> None:
-        """A view was closed."""
-        for number, sides in list(self._shown.items()):
-            if view in (sides.left, sides.right):
-                self._close(number)
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import sublime
 
 from ...changes.change_screen import SavedText
+from ...review.changes import changes
+from ...review.compare import Change
 from ...review.disk import Encodings, SourceText, Stamp, decoded, read_bytes, stamp
 from .. import buffers
 from ..bridge import posted
@@ -30,7 +32,6 @@ from ..buffers import text_of
 from ..minihtml import COLOURS, safe
 from ..panels import NOTICES, PanelItem, choose, say
 from ..windows import OWN_SAVES, encodings_of, is_code, real_path, views_of_file
-from .side_by_side import Lines
 
 if TYPE_CHECKING:
     from ..adapter import Adapter
@@ -72,22 +73,14 @@ class _Loaded(NamedTuple):
     """That of the file with this text; None until it is known."""
 
 
-@dataclass(slots=True)
-class _Found:
-    """What is on the disk before a save."""
-
-    data: bytes | None = None
-    is_lost: bool = False
-
-
 class LoadedTexts:
     """The texts of all tabs, by their buffers. Used on the UI thread only."""
 
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
         self._known: dict[int, _Loaded] = {}
-        self._saving: dict[int, tuple[SavedText, str | None]] = {}
-        """What is known before a save, and the text that is about to be saved."""
+        self._saving: dict[int, SavedText] = {}
+        """What is known before a save, with the text that is about to be saved."""
 
     def loaded(self, view: sublime.View) -> None:
         """A view has the text of its file: it was loaded, loaded again, or saved."""
@@ -123,21 +116,20 @@ class LoadedTexts:
     def saving(self, view: sublime.View) -> None:
         """A view is about to be saved: read what is on the disk if that isn't what the view was loaded from."""
         name, known = view.file_name(), self._known.get(view.buffer_id())
-        saved = SavedText(since=time.time_ns())
+        since, saved = time.time_ns(), SavedText()
         if name and known and known.path == name and view.is_dirty():
             encodings = encodings_of(name)
-            found = _within(lambda: _found(known, encodings)) or _Found(is_lost=True)
-            saved = replace(saved, loaded=known.text, found=found.data, is_lost=found.is_lost)
-            if found.is_lost and (window := view.window()):
+            saved = _within(lambda: _found(known, encodings)) or SavedText(known.text, is_lost=True)
+            if saved.is_lost and (window := view.window()):
                 say(window, LOST.format(name=os.path.basename(name)))
-        self._saving[view.buffer_id()] = saved, _short_text(view)
+        self._saving[view.buffer_id()] = replace(saved, since=since, text=_short_text(view))
 
     def saved(self, view: sublime.View) -> SavedText:
         """A view was saved: what is known of that."""
-        saved, text = self._saving.pop(view.buffer_id(), (SavedText(), None))
+        saved = self._saving.pop(view.buffer_id(), SavedText())
         # Who edits the text after a save and before this is known has it unsaved.
         is_edited = view.is_dirty()
-        self.based(view, text if is_edited else _short_text(view))
+        self.based(view, saved.text if is_edited else _short_text(view))
         return replace(saved, text=None if is_edited else self.text(view), until=time.time_ns())
 
     def closed(self, view: sublime.View) -> None:
@@ -154,27 +146,27 @@ def _short_text(view: sublime.View) -> str | None:
     return text_of(view) if view.size() <= MAX_LOADED else None
 
 
-def _within(call: Callable[[], _Found]) -> _Found | None:
+def _within(call: Callable[[], SavedText]) -> SavedText | None:
     """What a call has found, if it is quick."""
-    found: list[_Found] = []
+    found: list[SavedText] = []
     thread = threading.Thread(target=lambda: found.append(call()), name="qwen-companion-before-save", daemon=True)
     thread.start()
     thread.join(SAVE_LIMIT)
     return next(iter(found), None)
 
 
-def _found(known: _Loaded, encodings: Encodings) -> _Found:
-    """What is on the disk, unless it is what a tab was loaded from. Blocks."""
+def _found(known: _Loaded, encodings: Encodings) -> SavedText:
+    """What a tab was loaded from, and what is on the disk, unless it is that. Blocks."""
     now = stamp(known.path)
     if now is None or now == known.stamp:
-        return _Found()
+        return SavedText(known.text)
     if now[1] > MAX_LOADED:
-        return _Found(is_lost=known.stamp is not None)
+        return SavedText(known.text, is_lost=known.stamp is not None)
     try:
         data, _ = read_bytes(known.path)
     except OSError:
-        return _Found(is_lost=True)
-    return _Found() if _shown(data, encodings) == known.text else _Found(data)
+        return SavedText(known.text, is_lost=True)
+    return SavedText(known.text, found=None if _shown(data, encodings) == known.text else data)
 
 
 def _stamp_of(known: _Loaded, encodings: Encodings) -> Stamp:
@@ -418,15 +410,8 @@ class UnsavedTexts:
         content = f'<body id="qwen-companion-unsaved">{_STYLE}<div>{safe(_words(written))} {_LINKS}</div></body>'
         at = view.line(view.visible_region().begin()).begin()
         written.phantom = view.add_phantom(
-            PHANTOM, sublime.Region(at), content, sublime.PhantomLayout.BLOCK, partial(self._clicked, view)
+            PHANTOM, sublime.Region(at), content, sublime.PhantomLayout.BLOCK, partial(self.decide, view)
         )
-
-    def _clicked(self, view: sublime.View, href: str) -> None:
-        match href:
-            case "merge" | "keep" | "take":
-                self.decide(view, href)
-            case _:
-                pass
 
 
 CHOICES: Mapping[str, tuple[str, str]] = {
@@ -515,8 +500,8 @@ class OverwrittenTexts:
         views = [view for view in views_of_file(path) if is_code(view)]
         phantoms = [sublime.PhantomSet(view, "qwen_companion.overwritten") for view in views]
         for view, shown in zip(views, phantoms, strict=True):
-            act = partial(self._clicked, view)
-            shown.update([sublime.Phantom(sublime.Region(0), _OFFER, sublime.PhantomLayout.BLOCK, act)])
+            compare = partial(self._clicked, view)
+            shown.update([sublime.Phantom(sublime.Region(0), _OFFER, sublime.PhantomLayout.BLOCK, compare)])
         self._offers[real] = _Offer(phantoms, text, who)
         for each in {found.id(): found for view in views if (found := view.window())}.values() or (window,):
             NOTICES.add(f"Your save of {os.path.basename(path)} has overwritten what {who} had written. Compare", each)
@@ -534,12 +519,12 @@ class OverwrittenTexts:
         title = f"{os.path.basename(view.file_name() or '')} ({offer.who}, overwritten)"
         mine = text_of(view)
 
-        def answer(changes: Sequence[Lines]) -> None:
+        def show(found: Sequence[Change]) -> None:
             if window.active_view() == view:  # who has gone elsewhere meanwhile stays there
                 self._end(path)
-                self._adapter.written.show_beside(view, offer.text, title, changes)
+                self._adapter.written.sides.show(view, offer.text, title, found, is_baseline=False)
 
-        self._adapter.ask_later(window, lambda companion: companion.changes.compared(offer.text, mine), answer)
+        self._adapter.on_another_thread(lambda: changes(offer.text, mine), show)
 
     def close_all(self) -> None:
         """The package is unloaded."""
@@ -552,9 +537,5 @@ class OverwrittenTexts:
             if phantoms.view.is_valid():
                 phantoms.update([])
 
-    def _clicked(self, view: sublime.View, href: str) -> None:
-        match href:
-            case "compare":
-                self.compare(view)
-            case _:
-                pass
+    def _clicked(self, view: sublime.View, _: str) -> None:
+        self.compare(view)

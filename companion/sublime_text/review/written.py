@@ -19,6 +19,7 @@ from ...changes.change_screen import FileChanges, Listing
 from ...changes.rows import ChangeRow
 from ...editor import Visit, WindowId
 from ...exclusion import shortened
+from ...review.changes import changes as compared
 from ...review.changes import counted
 from ...review.compare import Change
 from ...review.document import NOTHING as NO_BODY
@@ -30,9 +31,9 @@ from ..own_views import REVIEWS, VIEWS
 from ..panels import LONGEST_MESSAGE, NOTICES, say
 from ..places import if_openable, open_line
 from ..windows import find_window, is_code, is_in_front, is_in_panel, real_path
-from .side_by_side import Lines, SidesByWindow
+from .side_by_side import SidesByWindow
 from .unsaved import OverwrittenTexts
-from .written_view import EditedViews, WrittenView
+from .written_view import WrittenView
 
 if TYPE_CHECKING:
     from ...changes.state import Chosen, Decision
@@ -94,9 +95,7 @@ class Onward:
     def stays(self, focused: sublime.View | None) -> bool:
         """Whether the person is where they were; `focused` is the view with the focus."""
         view = self.view
-        if not view.is_valid():  # it was shown beside its baseline, which ends with the file's last change
-            return focused is not None and focused.file_name() == self.path
-        if focused != view:
+        if not view.is_valid() or focused != view:
             return False
         if self.what == "undo" and not self.found:
             return True  # it is loaded again, or gone from the disk
@@ -225,7 +224,6 @@ class WrittenChanges:
         """What follows in a view as soon as its changes are known."""
         self._onward: dict[int, Onward] = {}
         """What was decided by a key in a view, after which the next change comes."""
-        self._edited = EditedViews(adapter)
         self.sides = SidesByWindow(adapter.focus)
         self.overwritten = OverwrittenTexts(adapter)
 
@@ -306,12 +304,11 @@ class WrittenChanges:
         """A file was loaded, loaded again or saved."""
         if going := self._going.get(view.id()):
             going.carets = None
-        self._asked.pop(view.id(), None)
-        self._refresh(view)
+        self._refresh(view, again=True)
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
-        self.sides.closed(view)
+        self.sides.close_with(view)
         self._views.pop(view.id(), None)
         self._asked.pop(view.id(), None)
         self._onward.pop(view.id(), None)
@@ -345,16 +342,10 @@ class WrittenChanges:
         if marked := self._views.get(view.id()):
             at = time.strftime("%H:%M", time.localtime())
             title = f"{os.path.basename(marked.changes.path)} (before, {at})"
-            self.show_beside(view, marked.changes.baseline, title, marked.lines, is_baseline=True)
+            self.sides.show(view, marked.changes.baseline, title, marked.lines, is_baseline=True)
 
-    def show_beside(
-        self, view: sublime.View, text: str, title: str, changes: Sequence[Lines], *, is_baseline: bool = False
-    ) -> None:
-        """Show a text with a title beside a view; the lines are those that differ."""
-        if right := self.sides.show(view, text, title, changes, is_baseline=is_baseline):
-            self._refresh(right)
-
-    def _refresh(self, view: sublime.View) -> None:
+    def _refresh(self, view: sublime.View, *, again: bool = False) -> None:
+        """Have the changes of a view's file if others wait there by now, or `again`."""
         row, window = self.listings.row_in(view), view.window()
         if row is None or window is None:
             if marked := self._views.pop(view.id(), None):
@@ -363,7 +354,7 @@ class WrittenChanges:
             self._going.pop(view.id(), None)
             return
         state = f"{row.before} {row.after} {row.note}"
-        if self._asked.get(view.id()) == state or view.is_loading():
+        if (self._asked.get(view.id()) == state and not again) or view.is_loading():
             return
         self._asked[view.id()] = state
         if (going := self._going.get(view.id())) and going.carets is None:
@@ -404,34 +395,26 @@ class WrittenChanges:
 
     def _ask_places(self, view: sublime.View, row: ChangeRow, changes: FileChanges) -> None:
         """Ask where the changes are in a tab with unsaved text."""
-        if (window := view.window()) is None:
-            return
         mine, edition = text_of(view), view.change_count()
 
-        def answer(found: Sequence[Lines]) -> None:
+        def answer(found: Sequence[Change]) -> None:
             if not view.is_valid():
                 return
             if self.listings.row_in(view) == row and view.change_count() == edition:
-                self._draw(view, row, changes, [Change(*each) for each in found])
+                self._draw(view, row, changes, found)
             else:
-                self._asked.pop(view.id(), None)
-                self._refresh(view)
+                self._refresh(view, again=True)
 
-        def failed(_: str) -> None:
-            self._asked.pop(view.id(), None)
-
-        self._adapter.ask_later(
-            window, lambda companion: companion.changes.compared(changes.text, mine), answer, failed
-        )
+        self._adapter.on_another_thread(lambda: compared(changes.text, mine), answer)
 
     def _draw(self, view: sublime.View, row: ChangeRow, changes: FileChanges, typed: Sequence[Change]) -> None:
         number = view.id()
         if marked := self._views.get(number):
             marked.update(row, changes, typed)
         else:
-            marked = self._views[number] = WrittenView(view, row, changes, typed, partial(self._clicked, number))
+            marked = self._views[number] = WrittenView(self._adapter, view, row, changes, typed)
         if view.is_dirty():
-            self._edited.edited(view)
+            marked.edited()
         if sides := self.sides.with_baseline(view):
             sides.show(changes.baseline, marked.lines)
         self._arrive(marked, changes)
@@ -469,23 +452,15 @@ class WrittenChanges:
             self._typed_at = time.monotonic()
         if view.is_dirty():
             self._going.pop(view.id(), None)
-        if view.id() in self._views:
-            self._edited.edited(view)
+        if marked := self._views.get(view.id()):
+            marked.edited()
 
     def _clear(self, marked: WrittenView) -> None:
         """Nothing of a file waits any more: its gutter compares with git again, as the person's settings say."""
         marked.clear()
         if sides := self.sides.with_baseline(marked.view):
             self.sides.close_with(sides.right)
-        self._edited.restore(marked)
-
-    def _clicked(self, number: int, what: str, key: str) -> None:
-        marked = self._views.get(number)
-        match what:
-            case "keep" | "undo" if marked:
-                self._decide(marked, what, [(key, None)], lambda: None)
-            case _:
-                pass
+        marked.restore_gutter()
 
     def has_change_at_caret(self, view: sublime.View) -> bool:
         """Whether a caret is in a change."""
@@ -496,7 +471,7 @@ class WrittenChanges:
         """Keep or undo the changes at the carets, or the selected lines of them. Then the next one comes."""
         marked, before = self._views.get(view.id()), self._onward.get(view.id())
         if marked and view.is_dirty() and not marked.is_placed:
-            self._edited.place(marked, partial(self._decide_if_same, view, what, [*view.sel()]))
+            marked.ask_places(partial(self._decide_if_same, view, what, [*view.sel()]))
             return
         found = marked.at_carets() if marked else []
         if not marked or not found:
@@ -506,7 +481,7 @@ class WrittenChanges:
             return  # the same key again: nobody has seen yet what comes next
         onward = Onward(view, what, found, [marked.rows(key, lines) for key, lines in found])
         window = view.window()
-        if window and self._decide(marked, what, found, lambda: self._decided(window, onward)):
+        if window and self.decide(marked, what, found, lambda: self._decided(window, onward)):
             self._onward[view.id()] = onward
 
     def _decide_if_same(
@@ -522,8 +497,7 @@ class WrittenChanges:
         onward.is_over = True
         view = onward.view
         if view.is_valid() and self.listings.row_in(view):
-            self._asked.pop(view.id(), None)
-            self._refresh(view)
+            self._refresh(view, again=True)
             return
         self._onward.pop(view.id(), None)
         listing = self.listings.of(window)
@@ -540,7 +514,7 @@ class WrittenChanges:
         else:
             say(window, said)
 
-    def _decide(self, marked: WrittenView, what: Decision, found: Sequence[Chosen], done: Callable[[], object]) -> bool:
+    def decide(self, marked: WrittenView, what: Decision, found: Sequence[Chosen], done: Callable[[], object]) -> bool:
         """Begin to keep or undo some changes; `done` is called when that is over. Returns whether it has begun."""
         window = marked.view.window()
         if window is None:
@@ -642,20 +616,16 @@ class WrittenChanges:
         """
 
         def opened(view: sublime.View) -> None:
-            if beside and view.id() not in self._views:
+            if beside and not self.sides.has(view):
                 self._going[view.id()] = _Going(is_beside=True)
-                self._asked.pop(view.id(), None)
-                self._refresh(view)
-            elif beside and not self.sides.has(view):
-                self.toggle_layout(view)
+                self._refresh(view, again=True)
 
         open_line(self._adapter, window, row.full_path, line, opened)
 
     def _open_file(self, window: sublime.Window, row: ChangeRow, step: Literal[1, -1]) -> None:
         opened = window.open_file(row.full_path)
         self._going[opened.id()] = _Going(step)
-        self._asked.pop(opened.id(), None)
-        self._refresh(opened)
+        self._refresh(opened, again=True)
 
     @posted
     def turn_changed(self, window: WindowId, agent: str, files: int) -> None:

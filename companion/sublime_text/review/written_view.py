@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 import sublime
 
 from ...changes.change_screen import FileChanges
+from ...changes.lines import Weave
 from ...changes.rows import ChangeRow
 from ...changes.state import GOES
 from ...review.changes import Range, carried, lines_of
+from ...review.changes import changes as compared
 from ...review.compare import Change
 from ...review.marks import Marks, Side, marks_of, points_of, starts_of
 from ..bridge import unsaid
@@ -33,7 +35,6 @@ from .diff_marks import (
     rows_in,
     selected_rows,
 )
-from .side_by_side import Lines
 
 if TYPE_CHECKING:
     from ..adapter import Adapter
@@ -49,27 +50,29 @@ MERGE_AFTER = 400
 
 
 class WrittenView(MarkedChanges):
-    """One view of a file with written changes. `act` gets "keep" or "undo" and the key of a change.
+    """One view of a file with written changes.
 
     `typed` is what differs between the text that was compared and that of the view.
     """
 
     def __init__(
         self,
+        adapter: Adapter,
         view: sublime.View,
         row: ChangeRow,
         changes: FileChanges,
         typed: Sequence[Change],
-        act: Callable[[str, str], None],
     ) -> None:
         super().__init__(view, KEYS)
+        self._adapter = adapter
         self.row = row
         self.changes = changes
-        self._act = act
-        self._marks = SideMarks(view, "inserted", self._clicked, marks_gaps=True)
+        self._marks = SideMarks(view, "inserted", self._clicked)
         self._removed = RemovedLines(view, self._show_own)
         self._revealed: tuple[Marks, int] | None = None
         """The marks of the change whose removed lines are shown, and by how much it has moved since it was compared."""
+        self._is_merging = False
+        """Unsaved edits are about to be merged in."""
         self._draw(typed)
 
     def _draw(self, typed: Sequence[Change]) -> None:
@@ -100,7 +103,8 @@ class WrittenView(MarkedChanges):
 
     def _clicked(self, href: str) -> None:
         what, _, number = href.partition(":")
-        self._act(what, self.changes.changes[int(number)][4])
+        found = [(self.changes.changes[int(number)][4], None)]
+        self._adapter.written.decide(self, "keep" if what == "keep" else "undo", found, lambda: None)
 
     @property
     def is_current(self) -> bool:
@@ -148,21 +152,21 @@ class WrittenView(MarkedChanges):
         """Whether the marks are where the changes are in the text as it is now, and not only where they have moved."""
         return self._placed == self.view.change_count()
 
-    def place(self, typed: Sequence[Change]) -> None:
+    def _place(self, typed: Sequence[Change]) -> None:
         """The person has edited the text: mark the changes where they are in it."""
         places = self._places(typed)
-        if places != [lines[2:] for lines in self.lines]:
+        if places != [(lines.new_start, lines.new_end) for lines in self.lines]:
             self._draw_marks(places)
             self.caret_moved()
         self._placed = self.view.change_count()
 
     @property
-    def lines(self) -> list[Lines]:
+    def lines(self) -> list[Change]:
         """The lines of the changes in the baseline, and in the view by now."""
-        found: list[Lines] = []
+        found: list[Change] = []
         for change, region in zip(self.changes.changes, self.regions, strict=False):
             first, last = rows_in(self.view, region)
-            found.append((*change[:2], first, first if region.empty() else last + 1))
+            found.append(Change(*change[:2], first, first if region.empty() else last + 1))
         return found
 
     def at_carets(self) -> list[tuple[str, tuple[int, int] | None]]:
@@ -249,58 +253,46 @@ class WrittenView(MarkedChanges):
         else:
             self.show_place()
 
+    def edited(self) -> None:
+        """The person has edited the view: their unsaved edits are no changes of an agent."""
+        if not self._is_merging:
+            self._is_merging = True
+            sublime.set_timeout(self._merge, MERGE_AFTER)
 
-class EditedViews:
-    """The gutter and the marks of the views with changes while the person edits."""
-
-    def __init__(self, adapter: Adapter) -> None:
-        self._adapter = adapter
-        self._merging: set[int] = set()
-        """The views whose unsaved edits are about to be merged in."""
-
-    def edited(self, view: sublime.View) -> None:
-        """A view with changes was edited: the person's unsaved edits are no changes of an agent."""
-        number = view.id()
-        if number not in self._merging:
-            self._merging.add(number)
-            sublime.set_timeout(lambda: self._merge(number), MERGE_AFTER)
-
-    def _merge(self, number: int) -> None:
-        self._merging.discard(number)
-        marked = self._adapter.written.marked(number)
-        window = marked.view.window() if marked else None
-        if marked is None or window is None:
+    def _merge(self) -> None:
+        self._is_merging = False
+        if not self._is_known:
             return
-        self.place(marked)
-        changes, mine = marked.changes, text_of(marked.view)
+        self.ask_places()
+        changes, mine = self.changes, text_of(self.view)
 
-        def answer(text: str | None) -> None:
-            if self._adapter.written.marked(number) is marked and marked.changes is changes:
-                marked.refer_to(changes.baseline if text is None else text)
+        def refer(text: str) -> None:
+            if self._is_known and self.changes is changes:
+                self.refer_to(text)
 
-        self._adapter.ask_later(
-            window, lambda companion: companion.changes.merged(changes.baseline, changes.text, mine), answer, unsaid
-        )
+        self._adapter.on_another_thread(lambda: _with_edits(changes.baseline, changes.text, mine), refer)
 
-    def place(self, marked: WrittenView, then: Callable[[bool], object] | None = None) -> None:
+    def ask_places(self, then: Callable[[bool], object] | None = None) -> None:
         """Mark the changes where they are in an edited text. `then` gets whether they are: not if it is another one."""
-        view, changes = marked.view, marked.changes
-        mine, edition = text_of(view), view.change_count()
+        changes, mine, edition = self.changes, text_of(self.view), self.view.change_count()
 
-        def answer(typed: Sequence[Lines]) -> None:
-            is_same = self._adapter.written.marked(view.id()) is marked and marked.changes is changes
-            if is_placed := is_same and view.change_count() == edition:
-                marked.place([Change(*each) for each in typed])
+        def answer(typed: Sequence[Change]) -> None:
+            is_same = self._is_known and self.changes is changes
+            if is_placed := is_same and self.view.change_count() == edition:
+                self._place(typed)
             if then:
                 then(is_placed)
 
-        if window := view.window():
-            question = lambda companion: companion.changes.compared(changes.text, mine)  # noqa: E731
-            self._adapter.ask_later(window, question, answer, None if then else unsaid)
+        self._adapter.on_another_thread(lambda: compared(changes.text, mine), answer)
 
-    def restore(self, marked: WrittenView) -> None:
-        """Nothing of a file waits any more: its gutter compares with git again, as the person's settings say."""
-        view, row = marked.view, marked.row
+    @property
+    def _is_known(self) -> bool:
+        """Whether these are the marks of the view still."""
+        return self._adapter.written.marked(self.view.id()) is self
+
+    def restore_gutter(self) -> None:
+        """Nothing of the file waits any more: the gutter compares with git again, as the person's settings say."""
+        view, row = self.view, self.row
         window, settings = view.window(), view.settings()
         # `reset_reference_document` doesn't bring git's own text back (sublimehq/sublime_text#2689).
         if window is None or settings.get("mini_diff") != "auto":
@@ -313,3 +305,9 @@ class EditedViews:
         is_index = settings.get("git_diff_target", "index") != "head"
         question = lambda companion: companion.changes.committed(row.root, row.path, in_index=is_index)  # noqa: E731
         self._adapter.ask_later(window, question, answer, unsaid)
+
+
+def _with_edits(baseline: str, disk: str, mine: str) -> str:
+    """The baseline with the unsaved edits of a text of the file."""
+    before, after, now = (text.encode("utf-8", "surrogatepass") for text in (baseline, disk, mine))
+    return Weave.of(before, after).saved(now).base.decode("utf-8", "surrogatepass")
