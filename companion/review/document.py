@@ -40,22 +40,8 @@ _LONGEST = 400
 
 BackEnd = Literal["proposal", "written"]
 """What decides about a change: the review of a proposal, which is answered as a whole, or the round of a folder."""
-Kind = Literal["context", "removed", "added", "gap", "title", "turn", "file", "done", "comment", "more", "hint"]
-"""What a line is."""
-_CONTEXT, _REMOVED, _ADDED, _GAP = " -+~"
-_KINDS: Mapping[str, Kind] = {
-    _CONTEXT: "context",
-    _REMOVED: "removed",
-    _ADDED: "added",
-    _GAP: "gap",
-    "N": "title",
-    "T": "turn",
-    "F": "file",
-    "D": "done",
-    "C": "comment",
-    "M": "more",
-    "H": "hint",
-}
+CONTEXT_KIND, REMOVED_KIND, ADDED_KIND, GAP_KIND = " -+~"
+"""The signs of lines of a body. Those of other lines are letters."""
 
 
 class FileKey(NamedTuple):
@@ -165,7 +151,10 @@ class Body:
         return text[:-1] if self._is_split(number) else text
 
     def _is_split(self, number: int) -> bool:
-        return self.kinds[number : number + 2] == _REMOVED + _ADDED and self.owners[number] == self.owners[number + 1]
+        return (
+            self.kinds[number : number + 2] == REMOVED_KIND + ADDED_KIND
+            and self.owners[number] == self.owners[number + 1]
+        )
 
     def ident(self, change: int) -> tuple[str, ...]:
         """What tells a change from others of its file, wherever it has moved to."""
@@ -215,21 +204,21 @@ def body_of(old: str, new: str, changes: Sequence[tuple[int, int, int, int, str]
         first = max(new_start - CONTEXT, shown)
         if at and first > shown:
             texts.append(GAP)
-            kinds.append(_GAP)
+            kinds.append(GAP_KIND)
             numbers.append(0)
             owners.append(-1)
-        add(_CONTEXT, new_lines[first:new_start], first)
+        add(CONTEXT_KIND, new_lines[first:new_start], first)
         firsts.append(len(texts))
         # A last piece that is empty is the line feed before it, and a line to whoever decides about it.
         gone = [*old_lines[old_start:old_end], *[""] * (old_end - max(old_start, len(old_lines)))]
         come = [*new_lines[new_start:new_end], *[""] * (new_end - max(new_start, len(new_lines)))]
         if gone and come:
             gone[-1] += SPLIT
-        add(_REMOVED, gone, old_start, at)
-        add(_ADDED, come, new_start, at)
+        add(REMOVED_KIND, gone, old_start, at)
+        add(ADDED_KIND, come, new_start, at)
         following = changes[at + 1][2] if at + 1 < len(changes) else len(new_lines)
         shown = max(min(new_end + CONTEXT, following), new_end)
-        add(_CONTEXT, new_lines[new_end:shown], new_end)
+        add(CONTEXT_KIND, new_lines[new_end:shown], new_end)
     starts = array("i", accumulate((len(text) + 1 for text in texts), initial=0))
     text = "\n".join([*texts, ""])
     removed: list[Points] = []
@@ -263,10 +252,6 @@ class Block(NamedTuple):
         """How many there are."""
         return len(self.kinds)
 
-    def kind(self, line: int) -> Kind:
-        """What a line is."""
-        return _KINDS[self.kinds[line]]
-
 
 class DoneLine(NamedTuple):
     """A line of its own: a file that is answered, a comment, or an agent's note."""
@@ -286,8 +271,8 @@ class Arrangement(NamedTuple):
     """What the Review shows."""
 
     blocks: list[Block]
-    missing: list[FileKey]
-    """Files whose bodies are to be shown next and aren't there."""
+    missing: FileKey | None
+    """The file whose body is to be shown next and isn't there."""
     is_whole: bool
     """Whether nothing is left to be filled in below."""
 
@@ -319,19 +304,27 @@ def arranged(
     found = [(turn, [file for file in turn.files if file.matches(words)]) for turn in turns]
     title = " · ".join(filter(None, (_title(turns, found, wanted) or empty, keys)))
     blocks = [Block("title", f"{HINT}{title}\n", "N"), *lines(notes)]
-    filled = _Filled(blocks, bodies, folded, limit)
+    missing: FileKey | None = None
+    is_whole, left = True, limit
     for turn, files in found:
-        if (files or (turn.again and not words)) and filled.goes_on:
-            filled.add(Block(("turn", turn.key), _turn_line(turn, files), "T"))
+        if is_whole and (files or (turn.again and not words)):
+            blocks.append(Block(("turn", turn.key), _turn_line(turn, files), "T"))
+            left -= 1
             for file in files:
-                filled.add_file(file)
-    if filled.goes_on:
+                is_whole = is_whole and left > 0
+                if not is_whole:
+                    break
+                block, is_whole = _file_block(file, bodies, folded, left)
+                blocks.append(block)
+                left -= block.lines
+                missing = None if is_whole or block.body else file.key
+    if is_whole:
         blocks += lines(ended)
     else:
         blocks.append(Block("more", f"{GAP}more below\n", "M"))
     hints = [f"{HINT}{_line(line)}" for line in hint.split("\n")]
     blocks.append(Block("hint", "\n".join(hints), "H" * len(hints)))
-    return Arrangement(blocks, filled.missing, filled.goes_on)
+    return Arrangement(blocks, missing, is_whole)
 
 
 def _title(turns: Sequence[ReviewTurn], shown: Sequence[tuple[ReviewTurn, Sequence[ListedFile]]], wanted: str) -> str:
@@ -356,38 +349,18 @@ def _count(files: Sequence[ListedFile]) -> Count:
     return replace(total, files=len({file.place or file.key for file in files}))
 
 
-class _Filled:
-    """The blocks of an arrangement, until a number of lines is there or a body is missing."""
-
-    def __init__(
-        self, blocks: list[Block], bodies: Mapping[FileKey, Body], folded: Collection[FileKey], limit: int
-    ) -> None:
-        self.blocks = blocks
-        self.missing: list[FileKey] = []
-        self.goes_on = True
-        """Whether nothing was left out so far."""
-        self._bodies = bodies
-        self._folded = folded
-        self._left = limit
-
-    def add(self, block: Block) -> None:
-        self.blocks.append(block)
-        self._left -= block.lines
-
-    def add_file(self, file: ListedFile) -> None:
-        if not self.goes_on or self._left <= 0:
-            self.goes_on = False
-        elif not is_open(file, self._folded):
-            self.add(Block(file.key, _file_line(file, is_open=False), "F", file))
-        elif (body := self._bodies.get(file.key)) is None:
-            self.add(Block(file.key, _file_line(file, is_open=True), "F", file))
-            self.missing.append(file.key)
-            self.goes_on = False
-        else:
-            count = min(max(self._left, 1), body.lines)
-            text, kinds = body.text[: body.starts[count]], body.kinds[:count]
-            self.add(Block(file.key, _file_line(file, is_open=True) + text, f"F{kinds}", file, body))
-            self.goes_on = count == body.lines
+def _file_block(
+    file: ListedFile, bodies: Mapping[FileKey, Body], folded: Collection[FileKey], left: int
+) -> tuple[Block, bool]:
+    """A file with about this number of lines of its body at most, and whether nothing of it is left out."""
+    if not is_open(file, folded):
+        return Block(file.key, _file_line(file, is_open=False), "F", file), True
+    line = _file_line(file, is_open=True)
+    if (body := bodies.get(file.key)) is None:
+        return Block(file.key, line, "F", file), False
+    count = min(max(left, 1), body.lines)
+    text, kinds = body.text[: body.starts[count]], body.kinds[:count]
+    return Block(file.key, line + text, f"F{kinds}", file, body), count == body.lines
 
 
 def to_come(turns: Sequence[ReviewTurn], folded: Collection[FileKey], after: FileKey) -> list[FileKey]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import sublime
 
 from ...review.changes import counted, in_one
-from ...review.marks import MAX_LINKS
+from ...review.marks import MAX_LINKS, moved
 from ..buffers import edit, text_of
 from ..keys import KEYS
 from ..minihtml import LINK_COLOUR, columns, safe
@@ -519,9 +519,7 @@ def gone_lines(view: sublime.View, marks: Marks, original: str, links: Links | N
             continue
         filler = marks.gone[at]
         link = waiting.popleft()[1] if filler and waiting else ""
-        words = [
-            (start - gone_from, end - gone_from) for start, end in _between(marks.original.words, gone_from, gone_to)
-        ]
+        words = [*moved(words_between(marks.original.words, gone_from, gone_to), -gone_from)]
         html = gone_html(view, original[gone_from:gone_to].removesuffix("\n"), words, link)
         found.append((filler[0] if filler else max(0, start - 1), html))
     return found
@@ -536,7 +534,7 @@ def gone_html(view: sublime.View, text: str, words: Sequence[Points] = (), link:
     more = [f"… {len(lines) - MOST_LINES} more"] if len(lines) > MOST_LINES else []
     shown: list[str] = []
     for line in lines[:MOST_LINES]:
-        marked = [(start - at, end - at) for start, end in _between(words, at, at + len(line))]
+        marked = [*moved(words_between(words, at, at + len(line)), -at)]
         parts = list(_parted(line[:LONGEST_LINE], marked))
         shown.append(_line(parts, tab_size) + ("…" if len(line) > LONGEST_LINE else ""))
         at += len(line) + 1
@@ -547,7 +545,7 @@ def gone_html(view: sublime.View, text: str, words: Sequence[Points] = (), link:
     return _GONE.format(pad=pad, lines=html + (f"<div>{link}</div>" if link else ""))
 
 
-def _between(words: Sequence[Points], start: int, end: int) -> Sequence[Points]:
+def words_between(words: Sequence[Points], start: int, end: int) -> Sequence[Points]:
     """The words that begin between two points."""
     return words[bisect_left(words, (start, -1)) : bisect_left(words, (end, -1))]
 

@@ -13,7 +13,7 @@ import sublime_plugin
 from ...chats.transcript.plain import flat
 from ...editor import WindowId
 from ...review.changes import counted
-from ...review.document import Block, ReviewTurn
+from ...review.document import REMOVED_KIND, Block, ReviewTurn
 from .. import package
 from ..comments.comment_commands import go_to
 from ..comments.views import CommentTarget
@@ -695,11 +695,11 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
         diff, row = feed.proposals.get(block.file.key), feed.rows.get(block.file.key)
         if diff:
             side = "proposal"
-            if block.kind(line) == "removed":
+            if block.kinds[line] == REMOVED_KIND:
                 side, number = "original", body.numbers[line - 1]
             target = CommentTarget(diff.review.file_path, side, diff.review.owner.cli)
         elif row:
-            side = "removed" if block.kind(line) == "removed" else "file"
+            side = "removed" if block.kinds[line] == REMOVED_KIND else "file"
             target = CommentTarget(row.full_path, side, row.agents[0] if len(row.agents) == 1 else "")
         else:
             return
@@ -722,6 +722,6 @@ def _number(block: Block, line: int) -> int:
     if body is None or line == 0:
         return 0
     at = line - 1
-    if block.kind(line) == "removed":
+    if block.kinds[line] == REMOVED_KIND:
         return body.changes[body.owners[at]][2] + 1
     return body.numbers[at] or (body.numbers[at + 1] if at + 1 < body.lines else 0)

@@ -18,18 +18,20 @@ import sublime
 from ...changes.state import Decision, Lines
 from ...chats.transcript.plain import flat
 from ...review.document import (
+    ADDED_KIND,
+    CONTEXT_KIND,
+    REMOVED_KIND,
     Arrangement,
     Block,
     Body,
     FileKey,
-    Kind,
     ListedFile,
     ReviewTurn,
     arranged,
     is_open,
     to_come,
 )
-from ...review.marks import Points
+from ...review.marks import moved
 from ..buffers import Edit, edit, smallest_edit, text_of
 from ..chat import vim
 from ..keys import KEYS
@@ -38,8 +40,7 @@ from ..own_views import VIEWS
 from ..panels import say
 from ..windows import Focus, is_chat, is_in_front, is_terminal, is_visible, select
 from .answers import JUST_APPEARED, LONGEST_NAME, SETTLED
-from .diff_marks import OUTLINED, add_lines, add_words, caret_row, pieces, rows_in, selected_rows
-from .diff_marks import Kind as DiffKind
+from .diff_marks import OUTLINED, Kind, add_lines, add_words, caret_row, pieces, rows_in, selected_rows, words_between
 from .feed import ReviewFeed
 from .header import show_reason
 
@@ -56,10 +57,10 @@ AROUND = 25
 _BODY = '<body id="qwen-companion-review">{}</body>'.format
 _LINKS = f"<style>{COLOURS} body {{ margin: 0; }} a {{ padding: 0 0 0 1rem; }}</style>"
 # A colour for each and no style sheet: a sign has a hundred brothers, and each sheet takes the editor its time.
-_SIGNS: dict[Kind, str] = {
-    "context": "&nbsp;",
-    "removed": f'<span style="color: {SIGN_COLOURS["removed"]}">-</span>',
-    "added": f'<span style="color: {SIGN_COLOURS["added"]}">+</span>',
+_SIGNS = {
+    CONTEXT_KIND: "&nbsp;",
+    REMOVED_KIND: f'<span style="color: {SIGN_COLOURS["removed"]}">-</span>',
+    ADDED_KIND: f'<span style="color: {SIGN_COLOURS["added"]}">+</span>',
 }
 SYNTAX = "Packages/QwenCompanion/QwenCompanion Review.sublime-syntax"
 _SETTINGS = {
@@ -163,7 +164,7 @@ class ReviewMarks:
                 lines = range(max(rows.start - each.row - 1, 0), min(rows.stop - each.row - 1, each.block.lines - 1))
                 start = each.point + each.block.text.index("\n") + 1
                 self._mark(found, each.block, body, lines, start)
-                signs += _signs(each.block, body, lines, start)
+                signs += _signs(body, lines, start)
         self._add(found)
         self._phantoms.update(signs)
 
@@ -172,18 +173,19 @@ class ReviewMarks:
     ) -> None:
         decided = self._feed.decided(block.file.key, body) if block.file else set[int]()
         for line in lines:
-            kind = block.kind(line + 1)
-            if kind in ("removed", "added"):
-                key = DECIDED if body.owners[line] in decided else REMOVED if kind == "removed" else ADDED
+            kind = body.kinds[line]
+            if kind in (REMOVED_KIND, ADDED_KIND):
+                key = DECIDED if body.owners[line] in decided else REMOVED if kind == REMOVED_KIND else ADDED
                 region = sublime.Region(start + body.starts[line], start + body.starts[line + 1])
                 found[key].append(region)
         if lines:
             first, last = body.starts[lines.start], body.starts[lines.stop]
             for key, words in ((REMOVED, body.removed_words), (ADDED, body.added_words)):
-                found[f"{key}.words"] += _within(words, first, last, start)
+                in_sight = moved(words_between(words, first, last), start)
+                found[f"{key}.words"] += [sublime.Region(*word) for word in in_sight]
 
     def _add(self, found: defaultdict[str, list[sublime.Region]]) -> None:
-        kinds: tuple[tuple[str, DiffKind], ...] = ((REMOVED, "deleted"), (ADDED, "inserted"))
+        kinds: tuple[tuple[str, Kind], ...] = ((REMOVED, "deleted"), (ADDED, "inserted"))
         for key, kind in kinds:
             add_lines(self._view, key, kind, found[key])
             add_words(self._view, f"{key}.words", kind, found[f"{key}.words"])
@@ -205,20 +207,14 @@ def _answers(file: ListedFile) -> str:
     return _BODY(_LINKS + accept + reject + reason)
 
 
-def _signs(block: Block, body: Body, lines: range, start: int) -> Iterator[sublime.Phantom]:
+def _signs(body: Body, lines: range, start: int) -> Iterator[sublime.Phantom]:
     width = max(3, len(str(body.highest)))
     for line in lines:
-        if sign := _SIGNS.get(block.kind(line + 1)):
+        if sign := _SIGNS.get(body.kinds[line]):
             number = str(body.numbers[line]).rjust(width).replace(" ", "&nbsp;")
             html = f'<span style="color: {SIGN_COLOURS["number"]}">{number}</span>&nbsp;{sign}&nbsp;'
             region = sublime.Region(start + body.starts[line])
             yield sublime.Phantom(region, _BODY(html), sublime.PhantomLayout.INLINE)
-
-
-def _within(words: Sequence[Points], first: int, last: int, start: int) -> Iterator[sublime.Region]:
-    """The words between two points of a body that begins at `start`."""
-    for at in range(bisect_left(words, (first, -1)), bisect_left(words, (last, -1))):
-        yield sublime.Region(start + words[at][0], start + words[at][1])
 
 
 class _Place(NamedTuple):
@@ -249,7 +245,7 @@ class ReviewTab:
         self._rows: list[int] = [0, self._blocks[0].lines]
         """The first row of each block, and the row after the last."""
         self._points: list[int] = [0, len(before)]
-        self._arrangement = Arrangement([], [], is_whole=False)
+        self._arrangement = Arrangement([], None, is_whole=False)
         self._folded: set[FileKey] = set()
         self._limit = FIRST
         self.wanted = ""
@@ -323,9 +319,8 @@ class ReviewTab:
             return
         self._record.keep(**self.feed.kept)
         self._draw()
-        keys = [*self._arrangement.missing]
-        if keys:  # and what comes after it
-            keys = to_come(self.feed.turns or (), self._folded, keys[0])
+        missing = self._arrangement.missing
+        keys = to_come(self.feed.turns or (), self._folded, missing) if missing else []  # and what comes after it
         shown = [block.file.key for block in self._blocks if block.file and block.body]
         self.feed.want([*keys, *shown])
         if self._goes and self._goes():
@@ -409,7 +404,7 @@ class ReviewTab:
         If its lines are gone, it goes to what has come there; if they may come again, it waits for them.
         """
         at = next((at for at, block in enumerate(self._blocks) if block.key == place.key), None)
-        is_cut = at is None or (place.line >= self._blocks[at].lines and place.key in self._arrangement.missing)
+        is_cut = at is None or (place.line >= self._blocks[at].lines and place.key == self._arrangement.missing)
         if is_cut and (self._is_first or not self._arrangement.is_whole):
             has_waited, self._left = self._left is not None, place
             if has_waited:
@@ -657,7 +652,7 @@ class ReviewTab:
         change = body.owners[line - 1]
         lines = body.lines_of(change) if change >= 0 else [line - 1]
         shown = (at for at in lines if at + 1 < block.lines)  # the rest of it may be filled later
-        found = [body.numbers[at] - 1 for at in shown if block.kind(at + 1) in ("added", "context")]
+        found = [body.numbers[at] - 1 for at in shown if body.kinds[at] in (ADDED_KIND, CONTEXT_KIND)]
         return (row.full_path, found) if found else None
 
     def decide(self, what: Decision, *, is_file: bool = False) -> None:
@@ -756,7 +751,7 @@ class ReviewTab:
         """These changes of a body, with the file's lines if only some are selected. What can't be decided is said."""
         found: list[tuple[int, Lines]] = []
         for change, lines in selected.items():
-            added = [body.numbers[at] - 1 for at in lines if body.kinds[at] == "+"]
+            added = [body.numbers[at] - 1 for at in lines if body.kinds[at] == ADDED_KIND]
             if len(lines) == len(body.lines_of(change)):
                 found.append((change, None))
             elif added:

@@ -182,7 +182,7 @@ def test_headings_say_how_much_there_is_and_a_renamed_file_is_one() -> None:
         "▸ t.js → s.js   +0 −0  renamed",
         "— n next",
     ]
-    assert (found.missing, found.is_whole) == ([], True)
+    assert (found.missing, found.is_whole) == (None, True)
 
 
 def test_a_file_that_is_proposed_and_written_is_one() -> None:
@@ -234,7 +234,7 @@ def test_it_is_filled_to_a_limit_and_then_further_without_another_line_above() -
 def test_it_ends_where_a_body_is_missing_and_says_which_ones_come_next() -> None:
     files = [file(f"{at}.py") for at in range(4)]
     found = arranged(turns(*files), {files[0].key: NOTHING})
-    assert found.missing == [files[1].key]
+    assert found.missing == files[1].key
     assert not found.is_whole
     assert text(found.blocks)[-2].startswith("⋯ more below")
     assert to_come(turns(*files), {files[2].key}, files[1].key) == [files[1].key, files[3].key]
