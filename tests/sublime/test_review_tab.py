@@ -1029,8 +1029,8 @@ class TestProposals(ReviewCase):
         yield from self.proposed()
         tab = loaded("sublime_text.package").adapter().review.tab(self.window)
         tab.feed.bodies.clear()
-        tab.feed.proposals = {}
-        tab.draw()
+        with patch.object(type(tab.feed), "proposals", {}):
+            tab.draw()
         self.assertEqual(tab.feed.bodies, {})
 
     def test_keep_moves_on_and_answers_nothing(self) -> Steps:

@@ -75,6 +75,8 @@ class Diffs:
         if window is None:
             self.tell(lambda reviews: reviews.reject(review.number))
             return
+        if not self.in_window(window):
+            self._adapter.review.feed(window).note_proposal()
         diff = self._begin(window, review, marks)
         if not any(other.is_open for other in self.in_window(window)):
             self._open_by_itself(diff)
@@ -149,8 +151,9 @@ class Diffs:
         order = self.in_window(diff.window)
         del self._open[review.number]
         diff.is_kept = True
-        self._adapter.review_changed(diff.window)
         window = diff.window
+        self._adapter.review.feed(window).note_answer(diff)
+        self._adapter.review_changed(window)
         focus = self._adapter.focus.last(window) if window.is_valid() else None
         was_in_diff = focus is not None and diff.has(focus)
         # If the CLI has closed the diff, the person may be typing in it: that must not go on in the next one.

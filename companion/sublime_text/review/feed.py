@@ -66,11 +66,8 @@ class ReviewFeed:
         self.bodies: dict[FileKey, Body] = {}
         """As far as they were asked for. One may be that of a version before."""
         self.rows: dict[FileKey, ChangeRow] = {}
-        self.proposals: dict[FileKey, DiffView] = {}
-        self.comments: dict[Hashable, Comment] = {}
-        """Comments and notes, by the keys of their lines."""
         self.answered: list[str] = []
-        """A line for each proposal that was answered since none waited last."""
+        """A line for each proposal that was answered since one came while none waited."""
         self.turns: list[ReviewTurn] | None = None
         """In their order: what agents wait for first, then the oldest; None until they are known."""
         self._adapter = adapter
@@ -90,14 +87,12 @@ class ReviewFeed:
 
     def changed(self) -> None:
         """There is something new to show."""
-        self._adapter.review.draw_soon(self.window, self.kind)
+        self._adapter.review.look_soon(self)
 
     def look(self) -> None:
         """Take on what waits by now."""
-        self.note_answers()
         listing = self._adapter.written.listings.of(self.window)
         self.rows = {FileKey("written", row.root, row.path): row for row in listing.rows}
-        self._take_comments()
         if all(_contents(row) in self._turns_of for row in listing.rows):
             self.turns = [*self._proposing(), *self._turns()]
             self._listed = {file.key: file for turn in self.turns for file in turn.files}
@@ -106,21 +101,28 @@ class ReviewFeed:
             self._ask_turns(listing.rows)
         self.decisions.look()
 
-    def _take_comments(self) -> None:
-        self.comments = {_key_of(each): each for each in self._adapter.comments.of_window(self.window)}
+    @property
+    def comments(self) -> dict[Hashable, Comment]:
+        """Comments and notes, by the keys of their lines."""
+        return {_key_of(each): each for each in self._adapter.comments.of_window(self.window)}
 
-    def note_answers(self) -> None:
-        """Take on which proposals wait, before one that was answered is forgotten."""
-        waiting = {
-            FileKey("proposal", "", str(diff.review.number)): diff
-            for diff in self._adapter.diffs.in_window(self.window)
-        }
-        if waiting and not self.proposals and self._is_over:
+    @property
+    def proposals(self) -> dict[FileKey, DiffView]:
+        """The proposals that wait."""
+        diffs = self._adapter.diffs.in_window(self.window)
+        return {FileKey("proposal", "", str(diff.review.number)): diff for diff in diffs}
+
+    def note_proposal(self) -> None:
+        """A proposal comes while none waits."""
+        if self._is_over:
             self.answered = []  # what was answered before belongs to another turn
-        gone = [diff for key, diff in self.proposals.items() if key not in waiting and diff.window == self.window]
-        self.answered = [*self.answered, *map(self._answer, gone)][-KEPT:]
-        self._is_over = self._is_over or bool(gone)
-        self.proposals = waiting
+
+    def note_answer(self, diff: DiffView) -> None:
+        """A proposal waits no longer."""
+        self._is_over = True
+        lines = f" · {diff.counts.lines}" if diff.counts else ""
+        said = f"{self._shown(diff.review.file_path)}{lines} · {diff.review.outcome or 'closed'} · {diff.agent}"
+        self.answered = [*self.answered, said][-KEPT:]
 
     @property
     def title(self) -> str:
@@ -341,10 +343,6 @@ class ReviewFeed:
                 return f"{os.path.basename(folder.rstrip(os.sep))}/{inner}" if len(folders) > 1 else inner
         return path
 
-    def _answer(self, diff: DiffView) -> str:
-        lines = f" · {diff.counts.lines}" if diff.counts else ""
-        return f"{self._shown(diff.review.file_path)}{lines} · {diff.review.outcome or 'closed'} · {diff.agent}"
-
 
 def _proposal_version(diff: DiffView) -> str:
     """Identifies both texts of a proposal as they are now."""
@@ -423,14 +421,11 @@ class SinceFeed(ReviewFeed):
     """What differs from a commit in one window."""
 
     kind: Kind = "review since"
-    point: SincePoint
-    _listing: SinceListing | None = None
-    _is_stale = False
-    _asks = False
 
-    def begin(self, point: SincePoint) -> None:
-        """Compare with a commit from now on."""
-        self.point, self._listing, self.turns = point, None, None
+    def __init__(self, adapter: Adapter, window: sublime.Window, point: SincePoint) -> None:
+        super().__init__(adapter, window)
+        self.point = point
+        self._listing: SinceListing | None = None
         self._ask_listing()
 
     def end(self) -> None:
@@ -478,7 +473,6 @@ class SinceFeed(ReviewFeed):
 
     def look(self) -> None:
         """Take on what differs by now."""
-        self._take_comments()
         if self._is_stale and not self._asks:
             self._ask_listing()
         if self._listing is None:
@@ -494,8 +488,10 @@ class SinceFeed(ReviewFeed):
         self.bodies = {key: body for key, body in self.bodies.items() if key in self._listed}
         self.decisions.look()
 
-    def note_answers(self) -> None:
-        """No proposals are here."""
+    @property
+    def proposals(self) -> dict[FileKey, DiffView]:
+        """None are here."""
+        return {}
 
     @property
     def ended(self) -> list[DoneLine]:

@@ -24,10 +24,8 @@ class ReviewTabs:
         self._feeds: dict[int, ReviewFeed] = {}
         self._tabs: dict[tuple[int, Kind], ReviewTab] = {}
         """By window and kind: the Review, and what differs from a commit."""
-        self._leaving: list[ReviewFeed] = []
-        """Those of closed tabs, until what was decided there is done."""
-        self._due: set[tuple[int, Kind]] = set()
-        """Those that are drawn again soon."""
+        self._due: set[ReviewFeed] = set()
+        """Those that are looked at again soon."""
 
     def start(self) -> None:
         """The package is loaded: go on with the tabs that an earlier instance, or an earlier run, has left."""
@@ -95,18 +93,19 @@ class ReviewTabs:
 
     def changed(self, window: sublime.Window) -> None:
         """What waits in a window, or what is known of it, may be another one. It is shown soon and once."""
-        self.feed(window).note_answers()
-        if tab := self.tab(window, "review since"):
-            tab.feed.refresh()
         for kind in REVIEWS:
-            self.draw_soon(window, kind)
+            if tab := self.tab(window, kind):
+                tab.feed.refresh()
+                self.look_soon(tab.feed)
 
-    def draw_soon(self, window: sublime.Window, kind: Kind) -> None:
-        """Show soon, and once, what a Review of a window has now."""
-        place = window.id(), kind
-        if (place in self._tabs or self._leaving) and place not in self._due:
-            self._due.add(place)
-            sublime.set_timeout(lambda: self._draw(window, kind))
+    def look_soon(self, feed: ReviewFeed) -> None:
+        """Take on soon, and once, what is to be reviewed now, and show it if the tab is open.
+
+        What was decided in a tab that is closed is done all the same.
+        """
+        if feed not in self._due:
+            self._due.add(feed)
+            sublime.set_timeout(lambda: self._look(feed) if feed in self._due else None)
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
@@ -123,7 +122,7 @@ class ReviewTabs:
             tab.go_on_in(view)
             tab.feed.refresh()
             tab.wake()
-            self.draw_soon(window, tab.feed.kind)
+            self.look_soon(tab.feed)
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
@@ -139,9 +138,7 @@ class ReviewTabs:
                 self._end(place)
 
     def _end(self, place: tuple[int, Kind]) -> None:
-        feed = self._tabs.pop(place).feed
-        self._leaving.append(feed)
-        self.draw_soon(feed.window, feed.kind)
+        self.look_soon(self._tabs.pop(place).feed)
 
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
@@ -153,31 +150,25 @@ class ReviewTabs:
         for tab in self._tabs.values():
             tab.close()
         self._tabs.clear()
+        self._due.clear()
 
     def _begin(self, window: sublime.Window, view: sublime.View, point: SincePoint) -> ReviewTab:
-        feed = SinceFeed(self._adapter, window)
-        feed.begin(point)
-        return self._adopt(view, feed)
+        return self._adopt(view, SinceFeed(self._adapter, window, point))
 
     def _adopt(self, view: sublime.View, feed: ReviewFeed) -> ReviewTab:
         if before := self._tabs.get((feed.window.id(), feed.kind)):
             before.close()  # its tab goes on as soon as it has the focus
-            if before.feed is not feed:
-                self._leaving.append(before.feed)
         tab = ReviewTab(self._adapter, view, feed)
         self._tabs[feed.window.id(), feed.kind] = tab
-        self._draw(feed.window, feed.kind)
+        self._look(feed)
         return tab
 
-    def _draw(self, window: sublime.Window, kind: Kind) -> None:
-        self._due.discard((window.id(), kind))
-        for feed in self._leaving[:]:
-            if feed.window.is_valid():
-                feed.look()
-            if not (feed.decisions.is_under_way and feed.window.is_valid()):
-                self._leaving.remove(feed)
-                if (feed.window.id(), feed.kind) not in self._tabs:
-                    feed.end()
-        if window.is_valid() and (tab := self.tab(window, kind)):
-            tab.feed.look()
+    def _look(self, feed: ReviewFeed) -> None:
+        self._due.discard(feed)
+        if feed.window.is_valid():
+            feed.look()
+        tab = self.tab(feed.window, feed.kind)
+        if tab and tab.feed is feed:
             tab.draw()
+        elif not tab and not (feed.decisions.is_under_way and feed.window.is_valid()):
+            feed.end()
