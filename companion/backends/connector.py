@@ -214,9 +214,9 @@ class Connector:
         return client, folder
 
     def _located(self, client: AcpAgent, folder: str) -> None:
-        version, name = client.running.info.info.version, client.name
         self._started = client
-        self._where = Locality("this computer", folder, version, is_private=True, agent=name)
+        version = client.info.info.version
+        self._where = Locality("this computer", folder, version, is_private=True, agent=client.name)
         self._daemon = None
 
     async def _locate(self, client: DaemonAgent, folder: str) -> None:
@@ -269,8 +269,8 @@ async def _tell_start(client: AcpAgent, name: str, conversation: Conversation) -
     while True:
         await asyncio.sleep(START_STEP)
         seconds += START_STEP
-        said = f": {client.said[:MAX_SAID]}" if client.said else ""
-        conversation.set_connection(_starting(f"Starting {name}… ({seconds:.0f} s){said}"))
+        said = client.process.said[:MAX_SAID] if client.process else ""
+        conversation.set_connection(_starting(f"Starting {name}… ({seconds:.0f} s){said and f': {said}'}"))
 
 
 def _starting(message: str) -> ConnectionStatus:

@@ -220,7 +220,7 @@ async def test_its_death_is_told_and_a_new_process_goes_on(place: Place):
         script = place.model.speech("One.")
         await talk.done(await talk.ask(f"Say {script.tag}"))
         session = talk.session.id
-        has(talk.client.running.process).end("")
+        has(talk.client.process).end("")
         assert "has ended" in str(await talk.ended())
     async with place.talk(session) as talk:
         script = place.model.speech("Two.")

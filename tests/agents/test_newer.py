@@ -25,7 +25,7 @@ async def test_it_shows_what_the_model_thinks(place: Place):
 
 async def test_a_message_goes_into_the_turn_that_runs(place: Place):
     async with place.talk() as talk:
-        if not talk.client.running.info.meta.get("steering"):
+        if not talk.client.info.meta.get("steering"):
             pytest.skip("The agent has no way to take a message into a turn that runs.")
         gate = place.home.home / "gate"
         wait = place.agent.run(f"while [ ! -e '{gate}' ]; do sleep 0.05; done; echo through")
@@ -84,7 +84,7 @@ async def test_it_works_in_all_folders_of_the_window(place: Place, tmp_path: Pat
         return Surroundings((str(other),))
 
     async with place.talk(around=around) as talk:
-        if not talk.client.running.has("folders"):
+        if not talk.client.has("folders"):
             pytest.skip("The agent has no further folders.")
         assert talk.client.folders == (str(other),)
         turn = await talk.done(await talk.ask(f"Say so {place.model.speech('So.').tag}"))

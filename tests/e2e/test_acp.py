@@ -306,8 +306,8 @@ async def test_an_agent_that_is_killed_in_mid_turn_is_told(agent: Agents):
         slow = agent.place.model.speech(*["word "] * 600, pause=0.1)
         key = await talk.ask(f"Talk {slow.tag}")
         await until(lambda: (turn := talk.turn(key)) and said(turn), STEP)
-        assert talk.client.running.process
-        process = psutil.Process(talk.client.running.process.pid)
+        assert talk.client.process
+        process = psutil.Process(talk.client.process.pid)
         for each in [*process.children(recursive=True), process]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()

@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -20,7 +20,7 @@ from ...agents import AgentCommand, McpServer, decides, is_variable
 from ...background import answered
 from ...conversation import events
 from ...conversation.events import Envelope, Replay
-from ...conversation.failures import MissingFeatureError, SessionGoneError, StaleError
+from ...conversation.failures import MissingFeatureError, SessionGoneError, StaleError, UnsendableError
 from ...conversation.forms import Values
 from ...conversation.snapshot import ChoiceKind, Choices, Locality, Queued
 from ...platforms import programs
@@ -39,9 +39,18 @@ from ..agent import (
 )
 from ..wire import MOST_SHORT, read
 from . import extensions, process, schema
-from .errors import AgentError, AnswerError, EndedError, VersionError
+from .decoder import UpdateDecoder
+from .errors import (
+    AUTHENTICATION_NEEDED,
+    METHOD_NOT_FOUND,
+    AgentError,
+    AnswerError,
+    EndedError,
+    SignInError,
+    VersionError,
+)
 from .files import Edited, find
-from .peer import Peer, RunningAgent
+from .peer import Peer
 from .process import AgentProcess
 from .prompts import OURS, Events, Prompts
 from .schema import AuthMethod
@@ -55,6 +64,8 @@ INSTALL_LIMIT = 300.0
 """Seconds for `initialize` of a program that another one installs first: some packages have 400 MB."""
 SESSION_LIMIT = 90.0
 """Seconds to open a session: the agent may have to start servers of its own."""
+CALL_LIMIT = 30.0
+"""Seconds to wait for another answer; a prompt is waited for without a limit."""
 DETACH_LIMIT = 0.3
 """Seconds to close a session."""
 MAX_EARLY = 100
@@ -62,54 +73,82 @@ MAX_EARLY = 100
 LEAVE_LIMIT = 0.2
 """Seconds that requests of the agent have to be answered before it is left to the next instance."""
 _FEATURES: Mapping[Feature, Sequence[str]] = {"sessions": ["list"], "fork": ["fork", "load"], "sign_out": ["logout"]}
-"""What only some of these agents can do, with what of `RunningAgent.has` it needs."""
+"""What only some of these agents can do, with what of `AcpAgent.has` it needs."""
 _OTHERS: frozenset[Feature] = frozenset({"history", "rewind", "tasks", "sign_in"})
 """What none of them can do."""
+_OPENING = ("authenticate", "session/new", "session/load", "session/resume", "session/fork")
+"""The calls during which there may be no conversation that could show a question."""
 
 
 class AcpAgent(Agent):
-    """Talks with one agent. Close it."""
+    """Talks with one agent. Close it. Its parts share what is public here."""
 
     forgets_options = True
 
     def __init__(self, command: AgentCommand, place: Workplace) -> None:
         """`place` is the window of its chat."""
-        self._reading: asyncio.Task[None] | None = None
-        peer = Peer(command.name, self._write, self._requested, self._notified, self._unreadable)
-        self.running = RunningAgent(command, place, peer)
+        self.command = command
+        self.place = place
+        self.info = schema.Initialized()
+        """What it has said about itself, once it is connected."""
+        self.process: AgentProcess | None = None
+        self.folder = ""
+        """The one that it works in, as it has it."""
+        self.environment: Mapping[str, str] = {}
+        """What it and its commands get."""
+        self.session = ""
+        """The id of the one that is open; empty if none is."""
         self.folders: tuple[str, ...] = ()
         """The other folders that its session was given."""
         self.settings = schema.SessionSettings(schema.Opened())
         """What its session can switch."""
-        self._events = Events()
-        self._prompts = Prompts(self.running, self._events, self._turn_over)
-        self._services = Services(self.running, self._events, self._prompts)
+        self.peer = Peer(self)
+        self.stream = Events()
+        """What happens in its session, on the way to the chat."""
+        self.decoder = UpdateDecoder(self)
+        self.prompts = Prompts(self)
+        self.services = Services(self)
+        self._reading: asyncio.Task[None] | None = None
         self._early: list[Mapping[str, Any]] | None = None
         """What came of sessions that aren't open, while one is being opened."""
         self._begun = 0.0
         """When the session was begun, as a Unix time in seconds; 0 if that isn't known."""
         self._offered: OfferedServer | None = None
 
-    def can(self, feature: Feature) -> bool:
-        return feature not in _OTHERS and all(map(self.running.has, _FEATURES.get(feature, ())))
-
-    def missing(self, what: str) -> MissingFeatureError:
-        return self.running.missing(what)
-
-    @property
-    def folder(self) -> str:
-        """The one that it works in."""
-        return self.running.folder
-
     @property
     def name(self) -> str:
         """What the agent calls itself; what the person calls it until it has said that."""
-        return self.running.name
+        return self.info.info.title or self.info.info.name or self.command.name
+
+    def has(self, feature: str) -> bool:
+        """Whether the agent has a feature: load, list, delete, fork, folders, image, embedded, http, logout."""
+        abilities = self.info.abilities
+        return {
+            "load": abilities.load_session or abilities.session_capabilities.resume,
+            "list": abilities.session_capabilities.list,
+            "delete": abilities.session_capabilities.delete,
+            "image": abilities.prompt_capabilities.image,
+            "embedded": abilities.prompt_capabilities.embedded_context,
+            "fork": abilities.session_capabilities.fork,
+            "folders": abilities.session_capabilities.additional_directories,
+            "http": abilities.mcp_capabilities.http,
+            "logout": abilities.auth.logout,
+        }.get(feature, False)
+
+    def can(self, feature: Feature) -> bool:
+        return feature not in _OTHERS and all(map(self.has, _FEATURES.get(feature, ())))
+
+    def missing(self, what: str) -> MissingFeatureError:
+        return MissingFeatureError(what, f"{self.name} can't {what}.", "")
 
     @property
-    def said(self) -> str:
-        """What its program has printed last besides the protocol, for whoever waits for its start."""
-        return self.running.process.said if self.running.process else ""
+    def is_opening(self) -> bool:
+        """Whether a sign-in or the opening of a session waits for the agent."""
+        return any(map(self.peer.waits_for, _OPENING))
+
+    def say(self, message: str) -> None:
+        """Show a sentence to the person."""
+        self.place.screen.messenger.say(message, self.place.id)
 
     # Its process
 
@@ -119,24 +158,26 @@ class AcpAgent(Agent):
         Raises:
             AgentError: it can't be started, ends at once, doesn't answer, or speaks another version.
         """
-        running, command = self.running, self.running.command
-        await running.settle_in(await asyncio.to_thread(real_folder, folder))
-        started = await process.start(
-            command.name, command.command, running.folder, running.environment, command.install
-        )
-        running.process = started
+        command = self.command
+        await self._settle_in(await asyncio.to_thread(real_folder, folder))
+        started = await process.start(command.name, command.command, self.folder, self.environment, command.install)
+        self.process = started
         self._reading = asyncio.create_task(self._read(started))
-        answer = await running.peer.call(
+        answer = await self.peer.call(
             "initialize",
             {"protocolVersion": schema.VERSION, "clientCapabilities": schema.CAPABILITIES, "clientInfo": schema.CLIENT},
             INSTALL_LIMIT if extensions.installs(command.command) else START_LIMIT,
         )
         started.has_answered = True
-        running.info = read(schema.Initialized, answer) or schema.Initialized()
-        if not schema.is_known(running.info.protocol_version):
-            raise VersionError(self.name, running.info.protocol_version)
-        running.peer.agent = started.agent = self.name
+        self.info = read(schema.Initialized, answer) or schema.Initialized()
+        if not schema.is_known(self.info.protocol_version):
+            raise VersionError(self.name, self.info.protocol_version)
+        started.agent = self.name
         return self.folder
+
+    async def _settle_in(self, folder: str) -> None:
+        self.folder = folder
+        self.environment = {**await self.place.login.get(), **self.command.environment}
 
     async def describe(self, locality: Locality) -> str:
         lines = [
@@ -151,16 +192,15 @@ class AcpAgent(Agent):
 
     async def close(self) -> None:
         """End the agent and all that it has started."""
-        running = self.running
-        self._prompts.stop_waiting_for_cancel()
-        self._prompts.close()
-        running.peer.close(EndedError(self.name, "it was closed"))
-        await self._prompts.closed()
-        await self._services.close()
-        if running.process:
-            await running.process.stop()
+        self.prompts.stop_waiting_for_cancel()
+        self.prompts.close()
+        self.peer.close(EndedError(self.name, "it was closed"))
+        await self.prompts.closed()
+        await self.services.close()
+        if self.process:
+            await self.process.stop()
         if self._offered:
-            running.place.dismiss(self._offered.token)
+            self.place.dismiss(self._offered.token)
         if self._reading:
             self._reading.cancel()
             await asyncio.wait([self._reading])
@@ -168,38 +208,32 @@ class AcpAgent(Agent):
     async def _read(self, agent: AgentProcess) -> None:
         try:
             async for line in agent.lines():
-                self.running.peer.receive(line)
-                if not self._events.is_history:
-                    await self._events.room()
+                self.peer.receive(line)
+                if not self.stream.is_history:
+                    await self.stream.room()
         except Exception:
             logger.exception("%s can't be read", self.name)
             await agent.stop(0)
         error = await agent.ended()
-        self.running.peer.close(error)
-        self._services.questions.cancel()
-        self._prompts.agent_ended()
-        await self._prompts.closed()
-        self._events.fail(error)
+        self.peer.close(error)
+        self.services.questions.cancel()
+        self.prompts.agent_ended()
+        await self.prompts.closed()
+        self.stream.fail(error)
         # What it has left behind ends with it.
-        await self._services.terminals.kill_all()
+        await self.services.terminals.kill_all()
         await agent.stop(0)
 
-    # What it sends
+    # What it sends, and is asked
 
-    def _write(self, line: bytes) -> None:
-        if self.running.process:
-            self.running.process.write(line)
+    def unreadable(self, what: str) -> None:
+        """Something could not be read; `what` is a phrase for it."""
+        self.stream.publish(events.Unsupported(f"{what}, from {self.name}"))
 
-    async def _requested(self, method: str, params: Mapping[str, Any]) -> Any:
-        return await self._services.answer(method, params)
-
-    def _unreadable(self, what: str) -> None:
-        self._events.publish(events.Unsupported(f"{what}, from {self.name}"))
-
-    def _notified(self, method: str, params: Mapping[str, Any]) -> None:
+    def notified(self, method: str, params: Mapping[str, Any]) -> None:
         """Take a notification. One of an unknown method is ignored, and what is told of another session."""
         if method == "session/update":
-            told = self._services.decoder.decode(params, self.running.session, self.settings)
+            told = self.decoder.decode(params)
             if told is not None:
                 self._publish(told)
             elif self._early is not None and len(self._early) < MAX_EARLY:
@@ -207,16 +241,45 @@ class AcpAgent(Agent):
             else:
                 logger.debug("%s tells of another session", self.name)
         elif method == "elicitation/complete":
-            self._services.questions.completed(str(params.get("elicitationId")))
+            self.services.questions.completed(str(params.get("elicitationId")))
         elif not method.startswith(("_", "$")) and "/" in method:
             logger.debug("%s sends the notification %s", self.name, method)
 
     def _publish(self, told: Iterable[events.Event]) -> None:
         for event in told:
             if isinstance(event, events.ToolCallUpdate):
-                self._prompts.acted()
+                self.prompts.acted()
             if not isinstance(event, events.Ignored):
-                self._events.publish(event)
+                self.stream.publish(event)
+
+    async def call(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The answer to a request.
+
+        Raises:
+            MissingFeatureError: the agent doesn't know the method.
+            AgentError: see Peer.
+        """
+        try:
+            return await self.peer.call(method, params, CALL_LIMIT)
+        except AnswerError as error:
+            if error.code == METHOD_NOT_FOUND:
+                raise self.missing(f"do that ({method})") from None
+            raise
+
+    async def signed_in(self, answer: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """The answer to a request that only somebody who has signed in may make.
+
+        Raises:
+            SignInError: the person hasn't.
+            AgentError: see Peer.
+        """
+        try:
+            return await answer
+        except AnswerError as error:
+            if error.code == AUTHENTICATION_NEEDED:
+                methods = [each.name or each.id for each in self.info.auth_methods]
+                raise SignInError(self.name, methods, error.message) from None
+            raise
 
     # Sessions
 
@@ -235,9 +298,9 @@ class AcpAgent(Agent):
             self._early = None
         if not opened.session_id:
             raise AnswerError(self.name, 0, "it has opened no session")
-        self.running.session, self._begun = opened.session_id, time.time()
+        self.session, self._begun = opened.session_id, time.time()
         for told in early:
-            self._notified("session/update", told)
+            self.notified("session/update", told)
         return AgentSession.known(opened.session_id, folder, OURS, self._begun)
 
     async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
@@ -248,15 +311,14 @@ class AcpAgent(Agent):
             SignInError: see `create`.
             SessionGoneError: it has no such session.
         """
-        running = self.running
-        if not running.has("load"):
-            raise running.missing("resume a conversation")
-        if pause := extensions.pause_before_load(running.info.info.name, session.begun, time.time()):
+        if not self.has("load"):
+            raise self.missing("resume a conversation")
+        if pause := extensions.pause_before_load(self.info.info.name, session.begun, time.time()):
             logger.info("%s would empty the conversation if it loaded it now: %.0f s are waited", self.name, pause)
             await asyncio.sleep(pause)
-        running.session, self._begun = session.id, session.begun
-        self._events.begin_history(session.id)
-        method = "session/load" if running.info.abilities.load_session else "session/resume"
+        self.session, self._begun = session.id, session.begun
+        self.stream.begin_history(session.id)
+        method = "session/load" if self.info.abilities.load_session else "session/resume"
         folder = session.folder or self.folder
         params = {"sessionId": session.id, "cwd": folder, **await self._around(folder)}
         try:
@@ -264,14 +326,14 @@ class AcpAgent(Agent):
         except AnswerError as error:
             raise SessionGoneError(f"{self.name} can't resume this conversation: {error.message}.") from None
         finally:
-            history = self._events.end_history()
-        self._events.drop()
+            history = self.stream.end_history()
+        self.stream.drop()
         loaded = AgentSession.known(session.id, folder, OURS, session.begun)
         is_silent = method == "session/resume" and not any(envelope.prompt for envelope in history)
         return loaded, Replay(history, is_silent=is_silent)
 
     async def _opened(self, method: str, params: Mapping[str, Any]) -> schema.Opened:
-        answer = await self.running.signed_in(self.running.peer.call(method, params, SESSION_LIMIT))
+        answer = await self.signed_in(self.peer.call(method, params, SESSION_LIMIT))
         opened = read(schema.Opened, answer) or schema.Opened()
         self.settings = schema.SessionSettings.of(opened)
         return opened
@@ -281,21 +343,20 @@ class AcpAgent(Agent):
         self.need("fork", "copy a conversation")
         folder = session.folder
         params = {"sessionId": session.id, "cwd": folder, **await self._around(folder)}
-        forked = read(schema.Opened, await self.running.call("session/fork", params)) or schema.Opened()
+        forked = read(schema.Opened, await self.call("session/fork", params)) or schema.Opened()
         if not forked.session_id:
             raise AnswerError(self.name, 0, "it has copied nothing")
         return AgentSession.known(forked.session_id, folder, OURS, time.time())
 
     async def detach(self, session: AgentSession) -> None:
-        if self.running.info.abilities.session_capabilities.close:
+        if self.info.abilities.session_capabilities.close:
             with contextlib.suppress(AgentError):
-                named = {"sessionId": session.id or self.running.session}
-                await self.running.peer.call("session/close", named, DETACH_LIMIT)
+                await self.peer.call("session/close", {"sessionId": session.id or self.session}, DETACH_LIMIT)
 
     async def list_sessions(self, folder: str, cursor: str = "") -> SessionPage:
         self.need("sessions", "list conversations")
         params = {"cwd": folder, **({"cursor": cursor} if cursor else {})}
-        page = read(schema.SessionList, await self.running.call("session/list", params)) or schema.SessionList()
+        page = read(schema.SessionList, await self.call("session/list", params)) or schema.SessionList()
         listed = (
             {"sessionId": each.id, "workspaceCwd": each.cwd or folder, "displayName": each.title}
             | {"updatedAt": each.updated_at}
@@ -311,14 +372,14 @@ class AcpAgent(Agent):
             MissingFeatureError: the agent can't, or can only list them.
         """
         self.need("sessions", "delete a conversation")
-        if not self.running.has("delete"):
+        if not self.has("delete"):
             raise self.missing("delete a conversation")
-        await self.running.call("session/delete", {"sessionId": session.id})
+        await self.call("session/delete", {"sessionId": session.id})
 
     async def _around(self, folder: str) -> dict[str, Any]:
         """What a session gets besides its folder: MCP servers, and the other folders of the window."""
-        around = await self.running.place.surroundings()
-        others = [each for each in around.folders if each != folder] if self.running.has("folders") else []
+        around = await self.place.surroundings()
+        others = [each for each in around.folders if each != folder] if self.has("folders") else []
         self.folders = tuple(others)
         more = {"additionalDirectories": others} if others else {}
         return {"mcpServers": [*self._servers(), *await self._own_servers(around)], **more}
@@ -327,31 +388,34 @@ class AcpAgent(Agent):
         """The person's own MCP servers. What can't be offered is said."""
         if not around.servers:
             return []
-        running = self.running
-        environment, has_http = await running.place.login.get(), running.has("http")
+        environment, has_http = await self.place.login.get(), self.has("http")
         entries, missing = await asyncio.to_thread(
-            partial(_offered_servers, around.servers, environment, has_http=has_http, hide=running.hide)
+            partial(_offered_servers, around.servers, environment, has_http=has_http, hide=self._hide)
         )
         for sentence in missing:
-            running.say(sentence)
+            self.say(sentence)
         return entries
 
     def _servers(self) -> list[Mapping[str, Any]]:
         """The editor's own MCP server, as the protocol has it, if the agent is offered that."""
-        if self._offered is None and self.running.has("http"):
-            self._offered = self.running.place.admit(self.name)
+        if self._offered is None and self.has("http"):
+            self._offered = self.place.admit(self.name)
             if self._offered:
-                self.running.hide(self._offered.token)
+                self._hide(self._offered.token)
         return [self._offered.entry] if self._offered else []
+
+    def _hide(self, secret: str) -> None:
+        if self.process:
+            self.process.hide(secret)
 
     # The conversation
 
     @contextlib.asynccontextmanager
     async def events(self, session: AgentSession) -> AsyncGenerator[AsyncGenerator[Envelope]]:
         """The events of the session, until the agent has ended, which is raised."""
-        if session.id != self.running.session:
+        if session.id != self.session:
             raise StaleError  # an agent that was started anew has loaded nothing yet
-        yield self._events.envelopes
+        yield self.stream.envelopes
 
     async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:
         """Send a prompt, which waits while a turn runs. Returns its id, which the events of its turn carry.
@@ -360,41 +424,47 @@ class AcpAgent(Agent):
             UnsendableError: the agent doesn't take pictures.
             AgentError: it has ended.
         """
-        self.running.peer.check()
-        return self._prompts.send([self.running.suited(block) for block in blocks])
+        self.peer.check()
+        return self.prompts.send([self._suited(block) for block in blocks])
+
+    def _suited(self, block: Block) -> Block:
+        """A block of a prompt as the agent takes it."""
+        if block.get("type") == "image" and not self.has("image"):
+            raise UnsendableError(f"{self.name} doesn't take pictures.", "Remove the picture.")
+        if block.get("type") == "resource" and not self.has("embedded"):
+            resource = block["resource"]
+            return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
+        return block
 
     async def inject(self, session: AgentSession, message: str) -> str | None:
-        return await self._prompts.inject(message)
+        return await self.prompts.inject(message)
 
     async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:
-        return self._prompts.queue
+        return self.prompts.queue
 
     async def dequeue(self, session: AgentSession, prompt: str) -> bool:
-        return self._prompts.dequeue(prompt)
+        return self.prompts.dequeue(prompt)
 
     async def answer(
         self, session: AgentSession, request: str, option: str | None, answers: Values | None = None
     ) -> None:
-        self._services.questions.answer(request, option, answers or {})
+        self.services.questions.answer(request, option, answers or {})
 
     async def cancel(self, session: AgentSession) -> None:
         """End the turn that runs, if one does: its questions are cancelled, and what it runs is killed."""
-        if self._prompts.running is None or self._prompts.give_up():
+        if self.prompts.running is None or self.prompts.give_up():
             return
-        self._prompts.cancel()
-        self._services.questions.cancel()
-        await self._services.terminals.kill_all()
-
-    async def _turn_over(self) -> None:
-        await self._services.turn_over()
+        self.prompts.cancel()
+        self.services.questions.cancel()
+        await self.services.terminals.kill_all()
 
     async def edited(self, path: str, proposed: str, content: str) -> None:
         """The person has edited a proposal before they allow it: `content` is written, and the agent is told."""
-        await self._services.files.allowed(Edited(path, proposed, content))
+        await self.services.files.allowed(Edited(path, proposed, content))
 
     async def stop_terminal(self, terminal: str) -> bool:
         """End what runs in a terminal. Returns False if nothing does; the agent is told how it has ended."""
-        return await self._services.terminals.stop(terminal)
+        return await self.services.terminals.stop(terminal)
 
     async def is_file(self, path: str) -> bool:
         try:
@@ -426,10 +496,10 @@ class AcpAgent(Agent):
             return
         match kind:
             case "mode":
-                await self.running.call("session/set_mode", {"sessionId": session.id, "modeId": value})
+                await self.call("session/set_mode", {"sessionId": session.id, "modeId": value})
                 self.settings.mode = value
             case "model":
-                await self.running.call("session/set_model", {"sessionId": session.id, "modelId": value})
+                await self.call("session/set_model", {"sessionId": session.id, "modelId": value})
                 self.settings.model = value
             case "effort":
                 raise self.missing("switch how long the model thinks")
@@ -440,21 +510,21 @@ class AcpAgent(Agent):
         if isinstance(value, bool):
             params["type"] = "boolean"
         before = self.settings.options
-        answer = read(schema.OptionsUpdate, await self.running.call("session/set_config_option", params))
+        answer = read(schema.OptionsUpdate, await self.call("session/set_config_option", params))
         if answer and answer.options:
             self.settings.update(answer.options)
         elif self.settings.options is before and (unsure := self.settings.accepted(option, value)):
-            self.running.say(f"{self.running.name} has accepted {unsure}, but doesn't say what holds now.")
+            self.say(f"{self.name} has accepted {unsure}, but doesn't say what holds now.")
         self._tell_choices()
 
     def _tell_choices(self) -> None:
-        self._events.publish(events.StatusUpdate(self.settings.choices.changes))
+        self.stream.publish(events.StatusUpdate(self.settings.choices.changes))
 
     # Signing in
 
     @property
     def ways(self) -> tuple[Way, ...]:
-        return ways(self.running.command, self.running.info.auth_methods)
+        return ways(self.command, self.info.auth_methods)
 
     async def authenticate(self, method: str) -> None:
         """Sign in by one of its own methods, which may open a browser and wait for the person.
@@ -462,10 +532,10 @@ class AcpAgent(Agent):
         Raises:
             AgentError: it refuses.
         """
-        self._services.expect_questions()
-        await self.running.peer.call("authenticate", {"methodId": method}, None)
+        self.services.expect_questions()
+        await self.peer.call("authenticate", {"methodId": method}, None)
         # The agent says so, which need not be true.
-        self._prompts.signed_in()
+        self.prompts.signed_in()
 
     async def sign_out(self) -> None:
         """Have the agent forget who the person is.
@@ -474,68 +544,68 @@ class AcpAgent(Agent):
             AgentError: it refuses.
         """
         self.need("sign_out", "sign you out")
-        await self.running.call("logout", {})
+        await self.call("logout", {})
 
     @property
     def can_restart(self) -> bool:
-        return self.running.has("load")
+        return self.has("load")
 
     @property
     def is_signed_out(self) -> bool:
-        return self._prompts.is_signed_out
+        return self.prompts.is_signed_out
 
     @property
     def held(self) -> str | None:
-        return self._prompts.held
+        return self.prompts.held
 
     # A reload of the package
 
     @property
     def unread(self) -> list[Envelope]:
-        return self._events.unread
+        return self.stream.unread
 
     async def hand_over(self) -> dict[str, Any] | None:
         """Leave the agent to the next instance, in the middle of whatever it does. Returns what `resume` needs.
 
         None if it could not be left; then it has ended. Afterwards `unread` has the last events.
         """
-        running, agent = self.running, self.running.process
-        if not (agent and self._reading and running.session and agent.is_running):
+        agent = self.process
+        if not (agent and self._reading and self.session and agent.is_running):
             await self.close()
             return None
         self._reading.cancel()
         await asyncio.wait([self._reading])
         for line in agent.take_ready():
-            running.peer.receive(line)
+            self.peer.receive(line)
         end = asyncio.get_running_loop().time() + LEAVE_LIMIT
-        while self._prompts.running and not (self._prompts.held or running.peer.waits_for("session/prompt")):
+        while self.prompts.running and not (self.prompts.held or self.peer.waits_for("session/prompt")):
             # The turn has just ended, which is being told.
             await asyncio.sleep(0.005)
             if asyncio.get_running_loop().time() > end:
                 break
-        self._prompts.stop()  # the peer counts its calls now
-        peer = await running.peer.hand_over(LEAVE_LIMIT)
-        prompts = await self._prompts.hand_over()
-        services = await self._services.hand_over()
-        left = await agent.hand_over() if services and not self._events.is_history else None
+        self.prompts.stop()  # the peer counts its calls now
+        peer = await self.peer.hand_over(LEAVE_LIMIT)
+        prompts = await self.prompts.hand_over()
+        services = await self.services.hand_over()
+        left = await agent.hand_over() if services and not self.stream.is_history else None
         if services is None or left is None:
             await self.close()
             return None
-        is_cancelling = self._prompts.is_cancelled
-        self._prompts.stop_waiting_for_cancel()
+        is_cancelling = self.prompts.is_cancelled
+        self.prompts.stop_waiting_for_cancel()
         return {
             **services,
-            "session": running.session,
+            "session": self.session,
             "begun": self._begun,
             "settings": self.settings.hand_over(),
             "offered": (self._offered.url, self._offered.token) if self._offered else None,
             "folders": self.folders,
-            "subagents": self._services.decoder.subagents.parents,
+            "subagents": self.decoder.subagents.parents,
             "peer": peer,
             "prompts": prompts,
             "process": left,
-            "agent": running.info.model_dump(mode="json", by_alias=True),
-            "command": (running.command.name, list(running.command.command)),
+            "agent": self.info.model_dump(mode="json", by_alias=True),
+            "command": (self.command.name, list(self.command.command)),
             "folder": self.folder,
             "is_cancelling": is_cancelling,
         }
@@ -545,9 +615,8 @@ class AcpAgent(Agent):
 
         Raises whatever is wrong with what another version of the package may have left in another form.
         """
-        running = self.running
-        running.info = read(schema.Initialized, left["agent"]) or schema.Initialized()
-        await running.settle_in(left["folder"])
+        self.info = read(schema.Initialized, left["agent"]) or schema.Initialized()
+        await self._settle_in(left["folder"])
         taking = asyncio.create_task(self._take_over(left))
         try:
             await asyncio.wait([taking])
@@ -558,21 +627,20 @@ class AcpAgent(Agent):
         return taking.result()
 
     async def _take_over(self, left: Mapping[str, Any]) -> AgentSession:
-        running = self.running
-        running.session, self._begun = left["session"], left.get("begun", 0.0)
-        self.folders = tuple(left.get("folders", ()))
-        self._services.decoder.subagents.parents = dict(left.get("subagents", {}))
+        self.session, self._begun = left["session"], left["begun"]
+        self.folders = tuple(left["folders"])
+        self.decoder.subagents.parents = dict(left["subagents"])
         self.settings = schema.SessionSettings.inherited(left["settings"])
         self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
-        session = AgentSession.known(running.session, self.folder, OURS, self._begun)
-        await self._services.take_over(left)
-        running.process = await process.take_over(left["process"])
-        running.peer.agent = running.process.agent = self.name
-        self._prompts.resume(left["prompts"], running.peer.go_on(left["peer"], "session/prompt"))
-        self._reading = asyncio.create_task(self._read(running.process))
-        running.peer.repeat(left["peer"])
-        if left["is_cancelling"] and self._prompts.running:
-            self._prompts.wait_for_cancel(self._prompts.running)
+        session = AgentSession.known(self.session, self.folder, OURS, self._begun)
+        await self.services.take_over(left)
+        self.process = await process.take_over(left["process"])
+        self.process.agent = self.name
+        self.prompts.resume(left["prompts"], self.peer.go_on(left["peer"], "session/prompt"))
+        self._reading = asyncio.create_task(self._read(self.process))
+        self.peer.repeat(left["peer"])
+        if left["is_cancelling"] and self.prompts.running:
+            self.prompts.wait_for_cancel(self.prompts.running)
         return session
 
 

@@ -8,7 +8,7 @@ left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, cast
 
 from pydantic import BeforeValidator
 
@@ -18,8 +18,11 @@ from ...json_text import as_object, as_text
 from ..updates import MAX_TITLE, RUNNING_TERMINALS, decode_count, decode_update, plain_content
 from ..wire import MOST_SHORT, Text, Wire, as_id, objects, one_line, read
 from . import extensions
-from .schema import OptionsUpdate, SessionSettings
+from .schema import OptionsUpdate
 from .tool_calls import ToolCalls
+
+if TYPE_CHECKING:
+    from .client import AcpAgent
 
 T = TypeVar("T")
 
@@ -108,28 +111,11 @@ class AgentTerminals:
         return self._printed.get(terminal)
 
 
-class ToolCallHost(Protocol):
-    """What the decoder needs from whoever answers the agent's requests."""
-
-    @property
-    def turn(self) -> object:
-        """What the tool calls of now belong to."""
-        ...
-
-    def output(self, terminal: str) -> Printed | None:
-        """What a terminal has printed, of ours or of the agent; None if there is no such terminal."""
-        ...
-
-    def tool_call_updated(self, update: Mapping[str, Any], call: Mapping[str, Any]) -> None:
-        """An update of a tool call has come, of which all that is known is `call`."""
-        ...
-
-
 class UpdateDecoder:
     """Decodes the updates of one session and of its sub-agents."""
 
-    def __init__(self, host: ToolCallHost) -> None:
-        self._host = host
+    def __init__(self, agent: AcpAgent) -> None:
+        self._agent = agent
         self.subagents = Subagents()
         self.calls = ToolCalls()
         self.terminals = AgentTerminals()
@@ -138,20 +124,20 @@ class UpdateDecoder:
         self._compactions: dict[str, tuple[str, str]] = {}
         """By their ids: the last state, and the summary as far as they were told."""
 
-    def decode(
-        self, params: Mapping[str, Any], session: str, settings: SessionSettings
-    ) -> Iterator[events.Event] | None:
+    def decode(self, params: Mapping[str, Any]) -> Iterator[events.Event] | None:
         """What a `session/update` tells; None for what is not of this conversation, such as another session's.
 
-        `settings` are those of the session, which it brings up to date.
+        It brings the settings of the session up to date.
         """
+        session = self._agent.session
         told = self.subagents.update(params, session)
         update = told.get("update")
         if told.get("sessionId") != session or not isinstance(update, dict):
             return None
-        return self._decode(cast("Mapping[str, Any]", update), settings)
+        return self._decode(cast("Mapping[str, Any]", update))
 
-    def _decode(self, update: Mapping[str, Any], settings: SessionSettings) -> Iterator[events.Event]:
+    def _decode(self, update: Mapping[str, Any]) -> Iterator[events.Event]:
+        settings = self._agent.settings
         match str(update.get("sessionUpdate")):
             case "tool_call" | "tool_call_update":
                 yield from self._tool_call(update)
@@ -176,16 +162,16 @@ class UpdateDecoder:
 
     def _tool_call(self, update: Mapping[str, Any]) -> Iterator[events.Event]:
         """A tool call by its name here, with what its terminals have printed, and the plan that it has made."""
-        call = self.calls.note(update, self._host.turn)
+        call = self.calls.note(update, self._agent.prompts.scope)
         if "toolCallId" in call:
             update = {**update, "toolCallId": call["toolCallId"]}
         if plan := todo_list(call):
             yield plan
-        self._host.tool_call_updated(update, call)
+        self._agent.services.tool_call_updated(update, call)
         if self.terminals.note(update):
             # What a terminal of its own has printed is shown where the tool call shows the terminal.
             update = {**update, "content": call.get("content")}
-        yield decode_update(with_terminals(update, self._host.output))
+        yield decode_update(with_terminals(update, self._agent.services.terminals.printed))
 
     def _plan(self, plan: Mapping[str, Any]) -> events.Event:
         """A plan as a list is the session's; one in prose, which is told whole each time, is a part of the answer."""

@@ -16,17 +16,19 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...background import answered
 from ...platforms.files import FolderEntry, HangingError, MissingError, place, resolved
 from ...review.disk import BOM, DiskFile, Encodings, SourceText, encode_like, read_bytes, read_file
 from . import extensions
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
-from .peer import RunningAgent
+
+if TYPE_CHECKING:
+    from .client import AcpAgent
 
 MAX_LOOKED_AT = 200_000
 """Files and folders."""
@@ -80,6 +82,14 @@ UNSAVED = (
     "Read the file through the editor, or ask the user to save it, and propose the change again."
 )
 """What an agent is told whose text would overwrite unsaved text that it hasn't read."""
+EDITED = (
+    "(From the editor: the user has edited your change of {path} before allowing it. The file now holds the user's "
+    "version, not yours. Read it again before you change or describe it.)"
+)
+NOT_WRITTEN = (
+    "(From the editor: the user has edited your change of {path} before allowing it, but the file holds something "
+    "else. Read it again before you change or describe it.)"
+)
 MAX_REFUSALS = 3
 """After so many refusals of files outside, no more questions are asked in a chat."""
 
@@ -96,17 +106,11 @@ class Edited:
 
 
 class Files:
-    """The files of one chat.
+    """The files of one chat."""
 
-    Args:
-        agent: whose requests they are.
-        on_replaced: called with an edited proposal once it is written instead of the agent's text.
-    """
-
-    def __init__(self, agent: RunningAgent, on_replaced: Callable[[Edited], object]) -> None:
+    def __init__(self, agent: AcpAgent) -> None:
         self._agent = agent
         self._editor = agent.place.screen
-        self._on_replaced = on_replaced
         self._answers: dict[tuple[str, bool], bool] = {}
         """The person's answers by the folder of the file and whether it was to be written."""
         self._refusals = 0
@@ -136,8 +140,8 @@ class Files:
     async def take_over(self, left: Mapping[str, Any]) -> None:
         """Go on with what `hand_over` has left."""
         self._answers, self._refusals = dict(left["answers"]), left["refusals"]
-        self._read = dict(left.get("read", {}))
-        self._written = [Edited(*written) for written in left.get("written", ())]
+        self._read = dict(left["read"])
+        self._written = [Edited(*written) for written in left["written"]]
         for edited in left["edited"]:
             await self.allowed(Edited(*edited))
 
@@ -210,38 +214,42 @@ class Files:
         [real] = (await _reals([edited.path])).values()
         self._edited[os.path.normcase(real)] = edited
 
-    async def settle(self, paths: Collection[str]) -> list[Edited]:
+    async def settle(self, paths: Collection[str]) -> None:
         """A tool call with these paths is over. See to it that the edited proposals stand in the files.
 
-        Where the agent has written what it proposed, the person's text is written now. Returns those that could not be
-        written, because the file is neither.
+        Where the agent has written what it proposed, the person's text is written now. Where the file is neither, that
+        can't be done, and the text is kept for the person.
         """
         if not self._edited:
-            return []
+            return
         named = set(map(os.path.normcase, (await _reals(paths)).values()))
-        lost: list[Edited] = []
         for key in named & self._edited.keys():
             async with self._writing:
                 if (edited := self._edited.pop(key, None)) is None:
                     continue
                 if await self._is_written(edited):
                     self._written.append(edited)
-                    self._on_replaced(edited)
+                    self._agent.prompts.note(EDITED.format(path=edited.path))
                 else:
-                    lost.append(edited)
-        return lost
+                    self._keep(edited)
 
-    async def settle_all(self) -> list[Edited]:
+    async def settle_all(self) -> None:
         """A turn is over: as `settle` for all that is left, and an agent may have written again after its tool call."""
-        lost = await self.settle(list(self._edited))
+        await self.settle(list(self._edited))
         written, self._written = self._written, []
         for edited in written:
             async with self._writing:
                 found = await self.texts(edited.path)
                 # What is neither text is what the agent has changed later in the turn.
                 if any(_is_same(text, edited.proposed) for text in found) and not await self._is_written(edited):
-                    lost.append(edited)
-        return lost
+                    self._keep(edited)
+
+    def _keep(self, lost: Edited) -> None:
+        """Keep what the person has accepted and the agent hasn't written."""
+        name = os.path.basename(lost.path)
+        why = f"{self._agent.name} has not written {name} as it proposed. The text that you accepted is kept here."
+        self._editor.messenger.keep_text(self._agent.place.id, name, lost.content, why)
+        self._agent.prompts.note(NOT_WRITTEN.format(path=lost.path))
 
     async def _is_written(self, edited: Edited) -> bool:
         """Whether a file holds the person's text, which is written if it holds the agent's."""

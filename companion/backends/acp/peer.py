@@ -1,7 +1,6 @@
-"""An agent at work: JSON-RPC with its process both ways, what it has said about itself, and what a refusal means.
+"""JSON-RPC with an agent's process: our requests and their answers, the agent's requests and ours, and notifications.
 
-There are our requests and their answers, the agent's requests and our answers, and notifications. Nothing that the
-agent sends raises here. What can't be read goes to `on_junk` as a phrase for a notice.
+Nothing that the agent sends raises here. What can't be read is told to the chat as a phrase for a notice.
 """
 
 from __future__ import annotations
@@ -11,18 +10,13 @@ import json
 import logging
 import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, TypeVar, cast
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from ... import json_text
-from ...agents import AgentCommand
-from ...conversation.failures import MissingFeatureError, UnsendableError
 from ...json_text import as_object
-from ..agent import Block, Workplace
 from ..wire import bounded
-from . import schema
 from .errors import (
-    AUTHENTICATION_NEEDED,
     INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -30,11 +24,13 @@ from .errors import (
     AgentError,
     AnswerError,
     RequestError,
-    SignInError,
     SilentError,
     UnnamedError,
 )
-from .process import AgentProcess, TooLong
+from .process import TooLong
+
+if TYPE_CHECKING:
+    from .client import AcpAgent
 
 logger = logging.getLogger(__name__)
 
@@ -67,29 +63,10 @@ class _Call(NamedTuple):
 
 
 class Peer:
-    """One side of a connection.
+    """Our side of the connection with an agent."""
 
-    Args:
-        agent: what the agent is called, for messages.
-        write: sends a line.
-        on_request: answers a request of the agent, or raises RequestError.
-        on_notification: gets a notification's method and parameters.
-        on_junk: gets a phrase for what could not be read.
-    """
-
-    def __init__(
-        self,
-        agent: str,
-        write: Callable[[bytes], object],
-        on_request: Callable[[str, Params], Awaitable[Any]],
-        on_notification: Callable[[str, Params], object],
-        on_junk: Callable[[str], object],
-    ) -> None:
-        self.agent = agent
-        self._write = write
-        self._on_request = on_request
-        self._on_notification = on_notification
-        self._on_junk = on_junk
+    def __init__(self, agent: AcpAgent) -> None:
+        self._agent = agent
         self._count = 0
         self._waiting: dict[int, _Call] = {}
         self._abandoned = 0
@@ -168,7 +145,7 @@ class Peer:
                 return as_object(await call.answer)
         except TimeoutError:
             self._take_back(call)
-            raise SilentError(self.agent, limit or 0) from None
+            raise SilentError(self._agent.name, limit or 0) from None
         except asyncio.CancelledError:
             self._take_back(call)
             raise
@@ -199,26 +176,26 @@ class Peer:
             self._refuse_unread(line, "a message that has too many parts", "it has too many parts")
             return
         except (ValueError, RecursionError):
-            logger.debug("%s has printed what is no JSON", self.agent)
-            self._on_junk("output that is not of the protocol")
+            logger.debug("%s has printed what is no JSON", self._agent.name)
+            self._agent.unreadable("output that is not of the protocol")
             return
         if not isinstance(message, dict):
-            self._on_junk("a message that is not an object")
+            self._agent.unreadable("a message that is not an object")
             return
         message, is_cut = bounded(cast("object", message))
         fields = cast("dict[str, Any]", message)
         try:
             if is_cut and "method" in fields and "id" in fields:
                 # Nobody allows a part of something.
-                self._on_junk("a request with more parts than can be shown, which was refused")
+                self._agent.unreadable("a request with more parts than can be shown, which was refused")
                 self._refuse(fields["id"], INVALID_PARAMS, "it has too many parts")
                 return
             if is_cut:
-                self._on_junk("parts of a message that has more than can be shown")
+                self._agent.unreadable("parts of a message that has more than can be shown")
             self._take(fields)
         except Exception:
-            logger.exception("A message of %s could not be taken in", self.agent)
-            self._on_junk("a message that could not be taken in")
+            logger.exception("A message of %s could not be taken in", self._agent.name)
+            self._agent.unreadable("a message that could not be taken in")
 
     def close(self, error: AgentError) -> None:
         """Let every call that waits fail with an error, and all that follow. Requests of the agent are dropped."""
@@ -242,17 +219,17 @@ class Peer:
         elif method == CANCEL:
             self._cancelled(params.get("requestId"))
         elif isinstance(method, str):
-            self._on_notification(method, params)
+            self._agent.notified(method, params)
         elif not ("result" in message or "error" in message):
-            self._on_junk("a message of no known form")
+            self._agent.unreadable("a message of no known form")
         elif type(number) is int and number in self._waiting:
             self._answered(self._waiting[number].answer, message)
         elif number is None and message.get("error") is not None and self._calls_up_to(self._count):
             self._failed_one(self._error(message, UnnamedError))
         elif type(number) is int and (0 < number <= self._abandoned or number in self._taken_back):
-            logger.debug("%s answers what nobody waits for any more", self.agent)
+            logger.debug("%s answers what nobody waits for any more", self._agent.name)
         else:
-            self._on_junk("an answer to what was not asked")
+            self._agent.unreadable("an answer to what was not asked")
 
     def _calls_up_to(self, number: int) -> list[_Call]:
         """The calls that wait for their answers, without those after a number."""
@@ -263,7 +240,7 @@ class Peer:
         self._unnamed = error, self._count
         self._settle_unnamed()
         if self._unnamed:
-            self._on_junk("an error that doesn't say which request it is for")
+            self._agent.unreadable("an error that doesn't say which request it is for")
 
     def _settle_unnamed(self) -> None:
         """Let a call fail with an error that names none, once it can be of no other call."""
@@ -279,7 +256,7 @@ class Peer:
 
     def _answered(self, future: asyncio.Future[Any], message: Mapping[str, Any]) -> None:
         if future.done():
-            self._on_junk("an answer to what was not asked")
+            self._agent.unreadable("an answer to what was not asked")
         elif message.get("error") is not None:
             future.set_exception(self._error(message, AnswerError))
         else:
@@ -289,7 +266,7 @@ class Peer:
     def _error(self, message: Mapping[str, Any], kind: type[E]) -> E:
         fields = as_object(message.get("error"))
         code = fields.get("code")
-        return kind(self.agent, code if type(code) is int else 0, _words(fields))
+        return kind(self._agent.name, code if type(code) is int else 0, _words(fields))
 
     def _requested(self, number: object, method: str, params: Params) -> None:
         if len(self._answering) >= MAX_REQUESTS:
@@ -315,7 +292,7 @@ class Peer:
 
     async def _answer(self, number: object, method: str, params: Params) -> None:
         try:
-            result = await self._on_request(method, params)
+            result = await self._agent.services.answer(method, params)
         except RequestError as error:
             self._refuse(number, error.code, str(error))
         except Exception:
@@ -326,20 +303,21 @@ class Peer:
 
     def _refuse_unread(self, line: bytes, junk: str, why: str) -> None:
         """Say what can be said about a message that is not read; of a long one perhaps only the head is here."""
-        self._on_junk(junk)
+        self._agent.unreadable(junk)
         fields = _own_fields(line)
         if (number := fields.get(b'"id"')) is None:
             return
         if b'"method"' in fields:
             self._refuse(number, METHOD_NOT_FOUND, f"the message was not read: {why}")
         elif (call := self._waiting.get(_as_number(number))) and not call.answer.done():
-            call.answer.set_exception(AnswerError(self.agent, 0, f"its answer was not read: {why}"))
+            call.answer.set_exception(AnswerError(self._agent.name, 0, f"its answer was not read: {why}"))
 
     def _refuse(self, number: object, code: int, message: str) -> None:
         self._send({"id": number, "error": {"code": code, "message": message}})
 
     def _send(self, message: dict[str, Any]) -> None:
-        self._write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        if process := self._agent.process:
+            process.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
 
 def _own_fields(line: bytes) -> dict[bytes, Any]:
@@ -376,119 +354,3 @@ def _words(error: Mapping[str, Any]) -> str:
     fields = as_object(data)
     details = fields.get("details", fields.get("message", data))
     return f"{words}: {details}" if words and isinstance(details, str) and details else words
-
-
-CALL_LIMIT = 30.0
-"""Seconds to wait for an answer; a prompt is waited for without a limit."""
-
-
-OPENING = ("authenticate", "session/new", "session/load", "session/resume", "session/fork")
-"""The calls during which there may be no conversation that could show a question."""
-
-
-class RunningAgent:
-    """An agent at work, which all parts of its client share. It works once there is a `process`."""
-
-    def __init__(self, command: AgentCommand, place: Workplace, peer: Peer) -> None:
-        self.command = command
-        self.place = place
-        self.peer = peer
-        self.info = schema.Initialized()
-        """What it has said about itself, once it is connected."""
-        self.process: AgentProcess | None = None
-        self.folder = ""
-        """The chat's, as the agent has it."""
-        self.environment: Mapping[str, str] = {}
-        """What it and its commands get."""
-        self.session = ""
-        """The id of the one that is open; empty if none is."""
-
-    async def settle_in(self, folder: str) -> None:
-        """Work in a folder."""
-        self.folder = folder
-        self.environment = {**await self.place.login.get(), **self.command.environment}
-
-    def end(self, why: str) -> None:
-        """End its process at once. `why` follows "has ended"."""
-        if self.process:
-            self.process.end(why)
-
-    def hide(self, secret: str) -> None:
-        """Show a secret neither in the log nor in a message."""
-        if self.process:
-            self.process.hide(secret)
-
-    def say(self, message: str) -> None:
-        """Show a sentence to the person."""
-        self.place.screen.messenger.say(message, self.place.id)
-
-    @property
-    def name(self) -> str:
-        """What the agent calls itself; what the person calls it until it has said that."""
-        return self.info.info.title or self.info.info.name or self.command.name
-
-    @property
-    def is_opening(self) -> bool:
-        """Whether a sign-in or the opening of a session waits for the agent."""
-        return any(map(self.peer.waits_for, OPENING))
-
-    def has(self, feature: str) -> bool:
-        """Whether the agent has a feature: load, list, delete, fork, folders, image, embedded, http, logout."""
-        abilities = self.info.abilities
-        return {
-            "load": abilities.load_session or abilities.session_capabilities.resume,
-            "list": abilities.session_capabilities.list,
-            "delete": abilities.session_capabilities.delete,
-            "image": abilities.prompt_capabilities.image,
-            "embedded": abilities.prompt_capabilities.embedded_context,
-            "fork": abilities.session_capabilities.fork,
-            "folders": abilities.session_capabilities.additional_directories,
-            "http": abilities.mcp_capabilities.http,
-            "logout": abilities.auth.logout,
-        }.get(feature, False)
-
-    def missing(self, what: str) -> MissingFeatureError:
-        """The error for what the agent hasn't. `what` follows "can't"."""
-        return MissingFeatureError(what, f"{self.name} can't {what}.", "")
-
-    def suited(self, block: Block) -> Block:
-        """A block of a prompt as the agent takes it.
-
-        Raises:
-            UnsendableError: it doesn't take pictures.
-        """
-        if block.get("type") == "image" and not self.has("image"):
-            raise UnsendableError(f"{self.name} doesn't take pictures.", "Remove the picture.")
-        if block.get("type") == "resource" and not self.has("embedded"):
-            resource = block["resource"]
-            return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
-        return block
-
-    async def call(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The answer to a request.
-
-        Raises:
-            MissingFeatureError: the agent doesn't know the method.
-            AgentError: see Peer.
-        """
-        try:
-            return await self.peer.call(method, params, CALL_LIMIT)
-        except AnswerError as error:
-            if error.code == METHOD_NOT_FOUND:
-                raise self.missing(f"do that ({method})") from None
-            raise
-
-    async def signed_in(self, answer: Awaitable[Mapping[str, Any]]) -> Mapping[str, Any]:
-        """The answer to a request that only somebody who has signed in may make.
-
-        Raises:
-            SignInError: the person hasn't.
-            AgentError: see Peer.
-        """
-        try:
-            return await answer
-        except AnswerError as error:
-            if error.code == AUTHENTICATION_NEEDED:
-                methods = [each.name or each.id for each in self.info.auth_methods]
-                raise SignInError(self.name, methods, error.message) from None
-            raise

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...conversation import events
 from ...conversation.events import Envelope, Event, TurnCompleted, is_prompt
@@ -33,7 +33,9 @@ from .errors import (
     SilentError,
     UnnamedError,
 )
-from .peer import RunningAgent
+
+if TYPE_CHECKING:
+    from .client import AcpAgent
 
 logger = logging.getLogger(__name__)
 
@@ -173,20 +175,13 @@ class _RunningTurn:
 
 
 class Prompts:
-    """Runs prompts in order.
+    """Runs the prompts of an agent's session in order."""
 
-    Args:
-        agent: whose session it is.
-        events: get what happens to them.
-        on_end: called when a turn is over, before that is told.
-    """
-
-    def __init__(self, agent: RunningAgent, events: Events, on_end: Callable[[], Awaitable[object]]) -> None:
+    def __init__(self, agent: AcpAgent) -> None:
         self.takes_messages = False
         """Whether the agent asks for messages in the middle of a turn."""
         self._agent = agent
-        self._events = events
-        self._on_end = on_end
+        self._events = agent.stream
         self.is_signed_out = False
         """Whether the chat has been told that the agent wants a sign-in, and not that this is over."""
         self._prefix = secrets.token_hex(4)
@@ -206,6 +201,11 @@ class Prompts:
     def running(self) -> str | None:
         """The id of the prompt whose turn runs."""
         return self._turn.key if self._turn else None
+
+    @property
+    def scope(self) -> object:
+        """What the tool calls of now belong to: the history, the turn that runs, or none."""
+        return "history" if self._events.is_history else (self.running,)
 
     @property
     def queue(self) -> list[tuple[Queued, str]]:
@@ -316,8 +316,9 @@ class Prompts:
             error = SilentError(self._agent.name, CANCEL_LIMIT)
             self._agent.peer.close(error)
             self._events.fail(error)
-            # Nobody knows what else it would do.
-            self._agent.end("it doesn't end its turn")
+            if self._agent.process:
+                # Nobody knows what else it would do.
+                self._agent.process.end("it doesn't end its turn")
 
     # Its end
 
@@ -364,7 +365,7 @@ class Prompts:
         """Go on with what `hand_over` has left. `answer` is that to the prompt that runs."""
         self._prefix, self._numbers = left["prefix"], itertools.count(left["next"])
         self._notes, self.takes_messages = list(left["notes"]), left["takes_messages"]
-        self.is_signed_out = left.get("is_signed_out", False)
+        self.is_signed_out = left["is_signed_out"]
         self._waiting = {key: _Waiting(blocks, is_for_turn) for key, blocks, is_for_turn in left["waiting"]}
         if left["running"]:
             self._run(_RunningTurn(*left["running"]), partial(self._stop_reason, answer))
@@ -473,7 +474,7 @@ class Prompts:
             end = events.TurnCompleted(reason)
         self.stop_waiting_for_cancel()
         try:
-            await self._on_end()
+            await self._agent.services.turn_over()
         except Exception:
             logger.exception("A turn has not ended well")
         self._turn = self._events.turn = None

@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-import os
 import secrets
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
@@ -27,12 +26,14 @@ from ...visible import host_of
 from ..updates import decode_permission
 from ..wire import as_id, objects, one_line, texts
 from . import extensions, tool_calls
-from .decoder import Printed, UpdateDecoder, with_terminals
+from .decoder import with_terminals
 from .errors import INTERNAL_ERROR, METHOD_NOT_FOUND, RequestError
-from .files import Edited, Files
-from .peer import RunningAgent
-from .prompts import Events, Prompts
+from .files import Files
+from .prompts import Events
 from .terminals import Terminals
+
+if TYPE_CHECKING:
+    from .client import AcpAgent
 
 logger = logging.getLogger(__name__)
 
@@ -324,73 +325,36 @@ class Questions:
         return option, answers
 
 
-TOLD = (
-    "(From the editor: the user has edited your change of {path} before allowing it. The file now holds the user's "
-    "version, not yours. Read it again before you change or describe it.)"
-)
 MAX_REFUSALS = 3
 """After so many refusals one after the other, nothing more is asked beside a chat."""
 MAX_MESSAGE = 600
 """Characters of what is asked there."""
-NOT_WRITTEN = (
-    "(From the editor: the user has edited your change of {path} before allowing it, but the file holds something "
-    "else. Read it again before you change or describe it.)"
-)
 
 
 class Services:
-    """Answers the requests of one agent.
+    """Answers the requests of one agent."""
 
-    Args:
-        agent: whose requests they are.
-        events: tell the chat of what is asked.
-        prompts: those of its session.
-    """
-
-    def __init__(self, agent: RunningAgent, events: Events, prompts: Prompts) -> None:
+    def __init__(self, agent: AcpAgent) -> None:
         self._agent = agent
         self._editor, self._window = agent.place.screen, agent.place.id
-        self._prompts = prompts
-        self._events = events
+        self._prompts = agent.prompts
+        self._events = agent.stream
         self._beside = asyncio.Lock()
         self._refusals = 0
         """Of what was asked beside the chat."""
         self._is_refusal_told = False
-        self.decoder = UpdateDecoder(self)
         self._settling: set[asyncio.Task[None]] = set()
-        self.questions = Questions(events)
-        self.files = Files(agent, self._replaced)
-        self.terminals = Terminals(agent, events, self.decoder.terminals)
-
-    def output(self, terminal: str) -> Printed | None:
-        """What a terminal has printed; None if there is no such terminal."""
-        return self.terminals.printed(terminal)
-
-    @property
-    def turn(self) -> object:
-        """What the tool calls of now belong to: the history, the turn that runs, or none."""
-        return "history" if self._events.is_history else (self._prompts.running,)
+        self.questions = Questions(agent.stream)
+        self.files = Files(agent)
+        self.terminals = Terminals(agent)
 
     def tool_call_updated(self, update: Mapping[str, Any], call: Mapping[str, Any]) -> None:
         """An update of a tool call has come, perhaps with terminals or files; `call` is all that is known of it."""
         if tool_calls.is_over(update) and not self._events.is_history:
-            task = asyncio.create_task(self._settle(tool_calls.paths(call)))
+            task = asyncio.create_task(self.files.settle(tool_calls.paths(call)))
             self._settling.add(task)
             task.add_done_callback(self._settling.discard)
         self.terminals.noted(update)
-
-    async def _settle(self, paths: Collection[str]) -> None:
-        """A tool call is over, or asks again: its files have what the person has made of it."""
-        self._keep(await self.files.settle(paths))
-
-    def _keep(self, lost: Iterable[Edited]) -> None:
-        """Keep what the person has accepted and the agent hasn't written."""
-        for edited in lost:
-            name = os.path.basename(edited.path)
-            why = f"{self._agent.name} has not written {name} as it proposed."
-            why += " The text that you accepted is kept here."
-            self._editor.messenger.keep_text(self._window, name, edited.content, why)
-            self._prompts.note(NOT_WRITTEN.format(path=edited.path))
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> Any:
         """Answer a request.
@@ -398,7 +362,7 @@ class Services:
         Raises:
             RequestError: it can't be fulfilled.
         """
-        params = self.decoder.subagents.request(params, self._agent.session)
+        params = self._agent.decoder.subagents.request(params, self._agent.session)
         match method:
             case "terminal/create" | "fs/write_text_file" if self._prompts.is_cancelled:
                 raise RequestError(INTERNAL_ERROR, "the user has cancelled this")
@@ -458,8 +422,9 @@ class Services:
             return CANCELLED
         if self._prompts.is_cancelled:
             return CANCELLED
-        elicitation = replace(elicitation, tool_call=self.decoder.calls.name(elicitation.tool_call))
-        return await self.questions.elicit(elicitation, knows_call=self.decoder.calls.knows(elicitation.tool_call))
+        calls = self._agent.decoder.calls
+        elicitation = replace(elicitation, tool_call=calls.name(elicitation.tool_call))
+        return await self.questions.elicit(elicitation, knows_call=calls.knows(elicitation.tool_call))
 
     async def _elicited_beside(self, elicitation: Elicitation) -> Mapping[str, Any]:
         """The answer to what is asked while there is no conversation, such as during a sign-in."""
@@ -485,12 +450,10 @@ class Services:
 
     async def _asked_about(self, call: Mapping[str, Any]) -> Mapping[str, Any]:
         """The tool call of a permission request with all that is known of it, its diffs as whole files."""
-        call = tool_calls.with_told_diffs(self.decoder.calls.asked(call, self.turn))
-        await self._settle(tool_calls.paths(call))
-        return with_terminals(await tool_calls.whole_files(call, self.files.texts), self.output)
-
-    def _replaced(self, edited: Edited) -> None:
-        self._prompts.note(TOLD.format(path=edited.path))
+        call = tool_calls.with_told_diffs(self._agent.decoder.calls.asked(call, self._prompts.scope))
+        # It may ask again: its files have what the person has made of it before.
+        await self.files.settle(tool_calls.paths(call))
+        return with_terminals(await tool_calls.whole_files(call, self.files.texts), self.terminals.printed)
 
     async def turn_over(self) -> None:
         """A turn is over: its questions are cancelled, and what was not written as the person wants it is kept."""
@@ -498,7 +461,7 @@ class Services:
         self.terminals.show()
         if self._settling:
             await asyncio.gather(*self._settling)
-        self._keep(await self.files.settle_all())
+        await self.files.settle_all()
 
     async def close(self) -> None:
         """End what runs in the terminals, and forget them."""
@@ -512,12 +475,11 @@ class Services:
         return {
             "terminals": terminals,
             "files": self.files.hand_over(),
-            "calls": self.decoder.calls.hand_over(),
+            "calls": self._agent.decoder.calls.hand_over(),
         }
 
     async def take_over(self, left: Mapping[str, Any]) -> None:
         """Go on with what `hand_over` has left."""
         await self.files.take_over(left["files"])
-        if calls := left.get("calls"):
-            self.decoder.calls.take_over(calls)
+        self._agent.decoder.calls.take_over(left["calls"])
         await self.terminals.take_over(left["terminals"])

@@ -13,17 +13,18 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...platforms import programs
 from ..wire import objects, texts
 from . import decoder
-from .decoder import AgentTerminals, Printed
+from .decoder import Printed
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
-from .peer import RunningAgent
 from .process import Child, Printing, end_group, resume_child, start_child
-from .prompts import Events
 from .tool_calls import is_over
+
+if TYPE_CHECKING:
+    from .client import AcpAgent
 
 NEWS_DELAY = 0.1
 """Seconds within which what a terminal prints is shown at once."""
@@ -115,11 +116,8 @@ class AgentTerminal:
 class Terminals:
     """The terminals of one chat, and the tool calls that show them."""
 
-    def __init__(self, agent: RunningAgent, events: Events, own: AgentTerminals) -> None:
-        """`events` get what is shown; `own` are those that the agent runs itself."""
+    def __init__(self, agent: AcpAgent) -> None:
         self._agent = agent
-        self._events = events
-        self._own = own
         self._numbers = itertools.count(1)
         self._open: dict[str, AgentTerminal] = {}
         self._starting = 0
@@ -167,7 +165,7 @@ class Terminals:
     def printed(self, name: str) -> Printed | None:
         """What a terminal has printed, ours or the agent's, even if it is released; None if there is none."""
         terminal = self.find(name)
-        return terminal.printed if terminal else self._released.get(name) or self._own.printed(name)
+        return terminal.printed if terminal else self._released.get(name) or self._agent.decoder.terminals.printed(name)
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> Any:
         """Answer the other requests: `terminal/output`, `wait_for_exit`, `kill` and `release`.
@@ -230,7 +228,7 @@ class Terminals:
         self._stop_timer()
         fresh, self._fresh = self._fresh, set()
         for terminal in fresh:
-            self._events.publish(decoder.decode_printed(self.shown_in[terminal], self.printed))
+            self._agent.stream.publish(decoder.decode_printed(self.shown_in[terminal], self.printed))
         self._prune()
 
     def _prune(self) -> None:

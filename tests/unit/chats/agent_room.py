@@ -71,7 +71,7 @@ class Room:
         connection = self.chats[CHAT].connection
         client = connection._unsigned or connection.connected[0]
         assert isinstance(client, AcpAgent)
-        process = client.running.process
+        process = client.process
         assert process
         return process.pid
 
@@ -80,7 +80,7 @@ class Room:
         """What the agent was started with."""
         client, _ = self.chats[CHAT].connection.connected
         assert isinstance(client, AcpAgent)
-        return " ".join(client.running.command.command)
+        return " ".join(client.command.command)
 
     def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = asyncio.get_running_loop().create_task(work)

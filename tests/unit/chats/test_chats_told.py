@@ -116,10 +116,10 @@ def test_a_glob_with_a_leading_slash_holds_in_all_folders_of_the_window_for_an_a
     running.open_window(WindowId(2), folders)
     running.do(lambda companion: companion.configure(Settings(context_exclude=("/secret.txt",)), {}))
     place = running.do(lambda companion: companion.chats.window(WindowId(2)))
-    agent = client_of(AgentCommand("Agent", ()), {}, MemoryFiles(allows=True)).running
+    agent = client_of(AgentCommand("Agent", ()), {}, MemoryFiles(allows=True))
     agent.folder = folders[0]
     agent.place.sharing = place.sharing  # pyright: ignore[reportAttributeAccessIssue]
-    files = Files(agent, lambda _: None)
+    files = Files(agent)
     for folder in folders:
         with pytest.raises(RequestError, match="context_exclude"):
             run(files.read({"path": os.path.join(folder, "secret.txt")}))

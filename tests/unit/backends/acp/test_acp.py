@@ -51,7 +51,7 @@ def session_prompt(params):
         assert [each.text for each in talk.conversation.status.queue] == ["two", "three"]
         assert await talk.client.dequeue(talk.session, two)
         assert not await talk.client.dequeue(talk.session, two)
-        talk.client.running.peer.notify("_go", {})
+        talk.client.peer.notify("_go", {})
         assert said(await talk.done(one)) == "one"
         assert said(await talk.done(three)) == "three"
         assert talk.turn(two) is None

@@ -85,7 +85,7 @@ async def test_a_turn_that_no_cancel_ends_is_given_up(talks: Talks, monkeypatch:
         key = await talk.ask("x")
         await until(lambda: (turn := talk.turn(key)) and said(turn))
         await talk.client.cancel(talk.session)
-        process = talk.client.running.process
+        process = talk.client.process
         assert process
         assert isinstance(await talk.ended(), SilentError)
         assert (await talk.done(key)).state == "failed"

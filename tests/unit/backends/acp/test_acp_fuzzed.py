@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import AsyncMock
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -137,30 +138,30 @@ def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], limit: int,
 def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
     async def test():
         client = client_of(AgentCommand("Fuzzed", ("fuzzed",)), {})
-        client.running.session = "s"
+        client.session = "s"
         conversation = Conversation()
         sent: list[bytes] = []
-        client.running.peer._write = sent.append
+        client.process = cast("Any", SimpleNamespace(write=sent.append, stop=AsyncMock()))
         junk: list[str] = []
-        client.running.peer._on_junk = junk.append
-        calls = [asyncio.create_task(client.running.peer.call("_x", {}, None)) for _ in range(2)]
+        client.unreadable = junk.append
+        calls = [asyncio.create_task(client.peer.call("_x", {}, None)) for _ in range(2)]
         try:
             await asyncio.sleep(0)
             for line in printed:
-                client.running.peer.receive(line)
+                client.peer.receive(line)
                 await asyncio.sleep(0)
         finally:
-            client.running.peer.close(EndedError("Fuzzed", ""))
+            client.peer.close(EndedError("Fuzzed", ""))
             await asyncio.gather(*calls, return_exceptions=True)
-        client._notified(
+        client.notified(
             "session/update",
             {
                 "sessionId": "s",
                 "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The end."}},
             },
         )
-        while client._events._waiting:
-            assert conversation.apply(client._events._waiting.popleft())
+        while client.stream._waiting:
+            assert conversation.apply(client.stream._waiting.popleft())
         assert any("The end." in str(turn) for turn in conversation.turns)
         assert all(json.loads(line)["jsonrpc"] == "2.0" for line in sent)
         assert "a message that could not be taken in" not in junk
@@ -170,19 +171,12 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
     asyncio.run(test())
 
 
-class Printing:
-    """Every terminal has printed something."""
-
-    turn = None
-
-    def __init__(self, *, is_running: bool) -> None:
-        self._is_running = is_running
-
-    def output(self, terminal: str) -> decoder.Printed:
-        return decoder.Printed("out", is_cut=True, is_running=self._is_running)
-
-    def tool_call_updated(self, update: Mapping[str, Any], call: Mapping[str, Any]) -> None:
-        """Nobody needs it."""
+def reader(settings: schema.SessionSettings, *, is_running: bool) -> decoder.UpdateDecoder:
+    """The decoder of an agent all of whose terminals have printed something."""
+    terminals = SimpleNamespace(printed=lambda _: decoder.Printed("out", is_cut=True, is_running=is_running))
+    services = SimpleNamespace(terminals=terminals, tool_call_updated=lambda *_: None)
+    agent: Any = SimpleNamespace(session="s", settings=settings, prompts=SimpleNamespace(scope=None), services=services)
+    return decoder.UpdateDecoder(agent)
 
 
 @settings(max_examples=3 * settings().max_examples)
@@ -193,8 +187,7 @@ def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
     opened = read(schema.Opened, answer) or schema.Opened()
     settings = schema.SessionSettings.of(opened)
     settings.choices  # noqa: B018 - it must not raise
-    told = decoder.UpdateDecoder(Printing(is_running=False)).decode({"sessionId": "s", "update": update}, "s", settings)
-    list(told or ())
+    list(reader(settings, is_running=False).decode({"sessionId": "s", "update": update}) or ())
 
 
 @settings(max_examples=3 * settings().max_examples)
@@ -202,11 +195,11 @@ def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
 def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
     """Huge numbers, lone surrogates, unknown kinds. What follows is shown as well."""
     conversation, transcript = Conversation(), Transcript()
-    here, settings = Locality("this computer", "/folder"), schema.SessionSettings(schema.Opened())
+    here = Locality("this computer", "/folder")
     last = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The end."}}
-    reads = decoder.UpdateDecoder(Printing(is_running=True))
+    reads = reader(schema.SessionSettings(schema.Opened()), is_running=True)
     every = [{"sessionId": "s", "update": update} for update in [*told, last]]
-    for event in (event for params in every for event in reads.decode(params, "s", settings) or ()):
+    for event in (event for params in every for event in reads.decode(params) or ()):
         conversation.apply(Envelope(event, None, "prompt", "client"))
         transcript.update(conversation.snapshot(), here)
     conversation.apply(Envelope(TurnCompleted(stop_reason=reason), None, "prompt", "client"))

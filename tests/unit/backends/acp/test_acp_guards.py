@@ -6,12 +6,14 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from companion.agents import AgentCommand
-from companion.backends.acp import decoder, peer
+from companion.backends.acp import client as client_module
+from companion.backends.acp import decoder
 from companion.backends.acp.files import Edited, Files
 from companion.backends.acp.prompts import Events
 from companion.backends.acp.services import MAX_REFUSALS
@@ -61,20 +63,23 @@ def test_questions_that_cannot_be_read_are_an_ordinary_permission():
 async def test_an_edited_proposal_that_was_written_is_looked_at_again_after_a_reload(tmp_path: Path):
     path = tmp_path / "a.txt"
 
+    screen = MemoryFiles()
+
     def files() -> Files:
-        running = client_of(AgentCommand("A", ()), {}).running
-        running.folder = str(tmp_path)
-        return Files(running, lambda _: None)
+        client = client_of(AgentCommand("A", ()), {}, screen)
+        client.folder = str(tmp_path)
+        return client.services.files
 
     before, after = files(), files()
     path.write_text("theirs", encoding="utf-8")
     await before.allowed(Edited(str(path), "theirs", "mine"))
-    assert await before.settle([str(path)]) == []
+    await before.settle([str(path)])
     assert path.read_text(encoding="utf-8") == "mine"
     await after.take_over(before.hand_over())
     path.write_text("theirs", encoding="utf-8")  # as OpenCode does after its tool call
-    assert await after.settle_all() == []
+    await after.settle_all()
     assert path.read_text(encoding="utf-8") == "mine"
+    assert screen.kept == []
 
 
 async def test_a_form_in_the_middle_of_a_turn_is_asked_in_the_chat(talks: Talks):
@@ -157,7 +162,7 @@ def _session_steering(params):
     async with talks(script) as talk:
         key = await talk.ask("x")
         await until(lambda: (turn := talk.turn(key)) and said(turn))
-        monkeypatch.setattr(peer, "CALL_LIMIT", 0.2)
+        monkeypatch.setattr(client_module, "CALL_LIMIT", 0.2)
         monkeypatch.setattr("companion.backends.acp.extensions.can_steer", lambda _: True)
         with pytest.raises(UncertainError, match="didn't answer") as caught:
             await talk.client.inject(talk.session, "and this")
@@ -208,8 +213,9 @@ def test_a_piece_that_occurs_everywhere_is_placed_in_one_pass(monkeypatch: pytes
 
 
 async def test_what_shows_terminals_is_forgotten_once_they_and_their_call_are_over():
-    own, events, nobody = decoder.AgentTerminals(), Events(), cast("Any", None)
-    terminals = Terminals(nobody, events, own)
+    own, events = decoder.AgentTerminals(), Events()
+    agent: Any = SimpleNamespace(stream=events, decoder=SimpleNamespace(terminals=own))
+    terminals = Terminals(agent)
     for number in range(50):
         name = f"terminal-{number}"
         told = {"terminal_id": name, "data": "out"}

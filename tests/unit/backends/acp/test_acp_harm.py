@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -15,7 +17,7 @@ from companion.backends.acp.errors import (
     UnnamedError,
     VersionError,
 )
-from companion.backends.acp.peer import Params, Peer
+from companion.backends.acp.peer import Peer
 from companion.backends.acp.process import TooLong
 from companion.backends.acp.prompts import MAX_WAITING, Events
 from companion.backends.agent import AgentSession
@@ -104,7 +106,7 @@ def session_prompt(params):
         most = 0
         key = await talk.ask("x")
         while (turn := talk.turn(key)) is None or turn.state == "running":
-            most = max(most, len(talk.client._events._waiting))
+            most = max(most, len(talk.client.stream._waiting))
             await asyncio.sleep(0)
         assert len(said(turn)) == 20000 * 100
         assert most <= 600
@@ -358,7 +360,7 @@ def session_prompt(params):
 )
 async def test_a_message_that_is_too_long_is_refused_by_its_own_id(head: str, refused: list[object]):
     sent: list[bytes] = []
-    peer = Peer("Agent", sent.append, as_answered, lambda *_: None, lambda _: None)
+    peer = peer_of(sent)
     peer.receive(TooLong(head.encode()))
     assert [json.loads(line)["id"] for line in sent] == refused
 
@@ -366,7 +368,7 @@ async def test_a_message_that_is_too_long_is_refused_by_its_own_id(head: str, re
 @pytest.mark.parametrize(("number", "junk"), [('"1"', []), ("1.0", []), ('"one"', ["an answer to what was not asked"])])
 async def test_an_answer_may_have_its_number_as_a_text(number: str, junk: list[str]):
     got: list[str] = []
-    peer = Peer("Agent", lambda _: None, as_answered, lambda *_: None, got.append)
+    peer = peer_of(junk=got)
     asked = asyncio.create_task(peer.call("initialize", {"protocolVersion": 1}, None))
     await asyncio.sleep(0)
     peer.receive(f'{{"id": {number}, "result": {{"protocolVersion": 1}}}}'.encode())
@@ -398,7 +400,7 @@ def session_prompt(params):
 @pytest.mark.parametrize("then", ["the other is answered", "the other is given up", "both wait"])
 async def test_an_error_that_names_none_of_two_requests_is_for_the_one_that_gets_no_answer(then: str):
     got: list[str] = []
-    peer = Peer("Agent", lambda _: None, as_answered, lambda *_: None, got.append)
+    peer = peer_of(junk=got)
     first, second = (asyncio.create_task(peer.call("initialize", {"protocolVersion": 1}, None)) for _ in range(2))
     await asyncio.sleep(0)
     peer.receive(b'{"id": null, "error": {"code": -32700, "message": "Parse error"}}')
@@ -447,7 +449,7 @@ async def test_a_message_of_millions_of_parts_is_refused_before_it_is_parsed(
     monkeypatch.setattr(json_text, "json", None)
     sent: list[bytes] = []
     junk: list[str] = []
-    peer = Peer("Agent", sent.append, as_answered, lambda *_: None, junk.append)
+    peer = peer_of(sent, junk)
     head = {"request": '"id": 7, "method": "x", ', "notification": '"method": "x", ', "answer": '"id": 1, '}[kind]
     asked = asyncio.create_task(peer.call("initialize", {"protocolVersion": 1}, None)) if kind == "answer" else None
     await asyncio.sleep(0)
@@ -463,7 +465,7 @@ async def test_a_message_of_millions_of_parts_is_refused_before_it_is_parsed(
 
 async def test_a_text_full_of_signs_is_no_message_of_many_parts():
     got: list[Any] = []
-    peer = Peer("Agent", lambda _: None, as_answered, lambda _, params: got.append(params), got.append)
+    peer = peer_of(junk=got, notified=got)
     text = '[{"a": "\\"},' * 100_000
     update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
     peer.receive(json.dumps({"method": "session/update", "params": {"sessionId": "s", "update": update}}).encode())
@@ -483,7 +485,7 @@ FLOODS = {
 async def test_a_message_with_more_parts_than_can_be_shown_is_cut_and_told_once(kind: str):
     got: list[Any] = []
     junk: list[str] = []
-    peer = Peer("Agent", got.append, as_answered, lambda _, params: got.append(params), junk.append)
+    peer = peer_of(got, junk, notified=got)
     line = json.dumps({"method": "session/update", "params": {"sessionId": "s", "update": FLOODS[kind]}}).encode()
     peer.receive(line)
     assert junk == ["parts of a message that has more than can be shown"]
@@ -495,14 +497,26 @@ async def test_a_message_with_more_parts_than_can_be_shown_is_cut_and_told_once(
 async def test_a_request_with_more_parts_than_can_be_shown_is_refused_and_never_asked_in_part(method: str):
     sent: list[bytes] = []
     junk: list[str] = []
-    peer = Peer("Agent", sent.append, as_answered, lambda *_: None, junk.append)
+    peer = peer_of(sent, junk)
     peer.receive(json.dumps({"id": 1, "method": method, "params": {"args": ["x"] * 6000}}).encode())
     assert [json.loads(line)["error"]["message"] for line in sent] == ["it has too many parts"]
     assert junk == ["a request with more parts than can be shown, which was refused"]
 
 
-async def as_answered(_method: str, _params: Params) -> None:
-    raise AssertionError
+def peer_of(
+    sent: list[bytes] | None = None, junk: list[str] | None = None, *, notified: list[Any] | None = None
+) -> Peer:
+    """Our side of a connection, which puts what it does into lists."""
+    sent, junk = [] if sent is None else sent, [] if junk is None else junk
+    told = [] if notified is None else notified
+    agent: Any = SimpleNamespace(
+        name="Agent",
+        process=SimpleNamespace(write=sent.append),
+        services=SimpleNamespace(answer=AsyncMock(side_effect=AssertionError)),
+        unreadable=junk.append,
+        notified=lambda _, params: told.append(params),
+    )
+    return Peer(agent)
 
 
 def parts_of(value: Any) -> int:

@@ -154,7 +154,7 @@ def session_prompt(params):
 
 async def test_the_agent_of_a_killed_editor_is_ended_at_the_next_start(talks: Talks, tmp_path: Path):
     async with talks("os._exit = lambda code: time.sleep(600)") as talk:
-        process = talk.client.running.process
+        process = talk.client.process
         assert process
         assert process_module.end_leftovers() == []
         folder = next((tmp_path / "tmp").glob("qwen-companion*"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from companion.agents import AgentCommand, McpServer, read_mcp_servers
 from companion.backends.acp import client as client_module
-from companion.backends.acp.peer import Params, Peer
 from companion.backends.agent import Surroundings
 from companion.conversation.snapshot import Message
 from tests.agent_talk import AgentTalk, FixedEnvironment, Talks, client_of, said, until
@@ -40,7 +40,7 @@ def surrounded(talk: AgentTalk, surroundings: Surroundings, environment: dict[st
     async def around() -> Surroundings:
         return surroundings
 
-    place: Any = talk.client.running.place
+    place: Any = talk.client.place
     place.surroundings = around
     if environment is not None:
         place.login = FixedEnvironment(environment)
@@ -111,7 +111,7 @@ async def test_every_agent_gets_the_servers_of_the_person(talks: Talks, tmp_path
         for part in ("no program “no-such-program”", "no environment variable MISSING"):
             assert part in left_out
         assert ("takes none over HTTP" in left_out) is not has_http
-        assert set(has(talk.client.running.process)._secrets) >= {"the-secret-one", "the-secret-two"}
+        assert set(has(talk.client.process)._secrets) >= {"the-secret-one", "the-secret-two"}
 
 
 @pytest.mark.parametrize(
@@ -275,20 +275,17 @@ def session_prompt(params):
     async with talks(script) as talk:
         key = await talk.ask("Go")
         await talk.asked()
-        talk.client.running.peer.notify("_asked", {})
+        talk.client.peer.notify("_asked", {})
         assert said(await talk.done(key)) == "-32800"
         assert not talk.conversation.status.permissions
 
 
 async def test_a_request_that_is_taken_back_at_once_is_answered():
     sent: list[dict[str, Any]] = []
-
-    async def answer(method: str, params: Params) -> None:
-        raise AssertionError(method)
-
-    peer = Peer("It", lambda line: sent.append(json.loads(line)), answer, lambda *_: None, lambda _: None)
-    peer.receive(b'{"id": 7, "method": "session/request_permission", "params": {}}')
-    peer.receive(b'{"method": "$/cancel_request", "params": {"requestId": 7}}')
+    client = client_of(AgentCommand("It", ()), {})
+    client.process = cast("Any", SimpleNamespace(write=lambda line: sent.append(json.loads(line))))
+    client.peer.receive(b'{"id": 7, "method": "session/request_permission", "params": {}}')
+    client.peer.receive(b'{"method": "$/cancel_request", "params": {"requestId": 7}}')
     await until(lambda: sent)
     assert [(each["id"], each["error"]["code"]) for each in sent] == [(7, -32800)]
 
@@ -316,7 +313,7 @@ def session_load(params):
     async with talks(REMEMBERS + script) as talk:
         with pytest.raises(Exception, match="didn't answer"):
             await talk.client.load(talk.session)
-        talk.client.running.session = "s"
+        talk.client.session = "s"
         messages = await told(talk)
         [load] = [each for each in messages if each["method"] == "session/load"]
         [taken] = [each for each in messages if each["method"] == "$/cancel_request"]
@@ -334,13 +331,13 @@ def session_prompt(params):
 """
     async with talks(script) as talk:
         key = await talk.ask("Go")
-        await until(lambda: talk.client.running.peer.waits_for("session/prompt"))
+        await until(lambda: talk.client.peer.waits_for("session/prompt"))
         left = await talk.client.hand_over()
         if left is None:
             return  # Windows starts it again
         follower = client_of(AgentCommand("The agent", ("x",)), {})
         await follower.resume(left)
-        follower.running.peer.notify("_go", {})
+        follower.peer.notify("_go", {})
         await until(lambda: "text='[]'" in str(follower.unread))
         assert key in str(follower.unread)
         await follower.close()
@@ -388,7 +385,7 @@ def session_prompt(params):
         key = await talk.ask("Go")
         await until(lambda: talk.turn(key))
         assert await talk.client.inject(talk.session, "Faster!") is None
-        talk.client.running.peer.notify("_go", {})
+        talk.client.peer.notify("_go", {})
         assert "Faster!" not in said(await talk.done(key), "user")
 
 
