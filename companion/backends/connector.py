@@ -22,7 +22,7 @@ from .acp.process import end_left
 from .acp.process import end_leftovers as end_agents_left
 from .agent import Agent, AgentSession, Workplace
 from .daemon.address import Address, resolve, starts_own
-from .daemon.errors import DisabledError
+from .daemon.errors import DaemonError
 from .daemon.locality import where
 from .daemon.private import CONNECTING, STOP_LIMIT, Daemon, PrivateDaemon, from_plain, stop_now
 from .daemon.private import end_leftovers as end_daemons_left
@@ -240,7 +240,7 @@ class Connector:
             return await self.private.address(self.folder, settings.command, connecting)
         await self.daemons.stop()
         if not settings.enabled:
-            raise DisabledError
+            raise DaemonError("The chat is off.", "Set “chat_enabled” to true in the settings, then reconnect.")
         connecting(CONNECTING)
         return resolve(url=settings.url, environment=environment)
 

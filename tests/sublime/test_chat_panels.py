@@ -103,7 +103,9 @@ class TestDaemonPage(ChatCase):
         self.assertTrue(self.page().is_scratch())
 
     def test_it_tells_why_there_is_none(self) -> Steps:
-        self.chats.answers["locality"] = loaded("backends.daemon.errors").UnreachableError("http://x")
+        self.chats.answers["locality"] = loaded("backends.daemon.errors").TemporaryError(
+            "No daemon answers at http://x."
+        )
         self.window.run_command("qwen_companion_daemon")
         yield lambda: "No daemon answers" in text_of(self.page())
 

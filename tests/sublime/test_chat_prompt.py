@@ -372,7 +372,7 @@ class TestCompletions(ChatCase):
         self.assertEqual(self.prompt, "see @src/my\\ file.py ")
 
     def test_without_a_daemon_there_are_none(self) -> Steps:
-        self.chats.answers["files"] = loaded("backends.daemon.errors").UnreachableError("http://x")
+        self.chats.answers["files"] = loaded("backends.daemon.errors").TemporaryError("No daemon answers at http://x.")
         self.type("@a")
         yield from self.listed(self.complete())
         self.assertEqual(self.items, [])

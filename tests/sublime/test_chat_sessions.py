@@ -78,7 +78,9 @@ class TestSessions(ChatCase):
             self.assertEqual(len(self.chats.of("sessions.delete")), int(answer))
 
     def test_what_goes_wrong_is_said(self) -> Steps:
-        self.chats.answers["sessions.page"] = loaded("backends.daemon.errors").UnreachableError("http://x")
+        self.chats.answers["sessions.page"] = loaded("backends.daemon.errors").TemporaryError(
+            "No daemon answers at http://x."
+        )
         self.window.run_command("qwen_companion_chat_sessions")
         yield lambda: self.screen.said("No daemon answers at http://x.")
 

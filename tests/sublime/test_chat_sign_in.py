@@ -58,7 +58,9 @@ class TestSignIn(ChatCase):
         yield from self.sign_in_fails("The sign-in has failed: expired. Run the command again")
 
     def test_that_the_daemon_is_gone_is_shown_and_it_is_asked_again(self) -> Steps:
-        self.chats.answers["sign_in.progress"] = loaded("backends.daemon.errors").UnreachableError("http://x")
+        self.chats.answers["sign_in.progress"] = loaded("backends.daemon.errors").TemporaryError(
+            "No daemon answers at http://x."
+        )
         yield from self.sign_in_fails("No daemon answers at http://x.")
         self.assertIn("2. Enter this code: ABCD-EFGH\n", text_of(self.page()))
         self.chats.answers["sign_in.progress"] = self.begun
@@ -68,7 +70,9 @@ class TestSignIn(ChatCase):
 
     def test_a_code_that_has_expired_is_not_asked_about_again(self) -> Steps:
         self.chats.answers["sign_in.begin"] = replace(self.begun, expires=1.0)
-        self.chats.answers["sign_in.progress"] = loaded("backends.daemon.errors").UnreachableError("http://x")
+        self.chats.answers["sign_in.progress"] = loaded("backends.daemon.errors").TemporaryError(
+            "No daemon answers at http://x."
+        )
         yield from self.sign_in_fails("No daemon answers at http://x.")
         asked = len(self.chats.of("sign_in.progress"))
         yield from self.settled()

@@ -47,7 +47,6 @@ from .errors import (
     AnswerError,
     EndedError,
     SignInError,
-    VersionError,
 )
 from .files import Edited, find
 from .peer import Peer
@@ -68,6 +67,8 @@ CALL_LIMIT = 30.0
 """Seconds to wait for another answer; a prompt is waited for without a limit."""
 DETACH_LIMIT = 0.3
 """Seconds to close a session."""
+MAX_VERSION = 40
+"""Characters of a version of the protocol in a message."""
 MAX_EARLY = 100
 """Updates that are kept until it is known which session is open."""
 LEAVE_LIMIT = 0.2
@@ -171,7 +172,9 @@ class AcpAgent(Agent):
         started.has_answered = True
         self.info = read(schema.Initialized, answer) or schema.Initialized()
         if not schema.is_known(self.info.protocol_version):
-            raise VersionError(self.name, self.info.protocol_version)
+            said = f"{self.name} speaks version {str(self.info.protocol_version)[:MAX_VERSION]}"
+            why = f"{said} of the Agent Client Protocol, and only version 1 is known."
+            raise AgentError(why, "Update the agent, or this package.")
         started.agent = self.name
         return self.folder
 

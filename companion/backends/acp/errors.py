@@ -11,8 +11,6 @@ from ...conversation.failures import ChatError
 
 _REQUIRED = re.compile(r"^authentication (is )?required\b[.:]?", re.IGNORECASE)
 """What the code says as well."""
-MAX_VERSION = 40
-"""Characters of a version of the protocol in a message."""
 AUTHENTICATION_NEEDED = -32000
 """The protocol's code for a session that needs a sign-in."""
 NOT_FOUND = -32002
@@ -65,16 +63,6 @@ class SilentError(AgentError):
         super().__init__(f"{agent} didn't answer within {seconds:.0f} s.")
 
 
-class VersionError(AgentError):
-    """The agent speaks another version of the protocol."""
-
-    remedy = "Update the agent, or this package."
-
-    def __init__(self, agent: str, version: object) -> None:
-        said = str(version)[:MAX_VERSION]
-        super().__init__(f"{agent} speaks version {said} of the Agent Client Protocol, and only version 1 is known.")
-
-
 class SignInError(AgentError):
     """The agent wants the person to sign in."""
 
@@ -88,14 +76,6 @@ class SignInError(AgentError):
         why = f": {words}" if words else ""
         how = f" It offers: {', '.join(methods)}." if methods else ""
         super().__init__(f"{agent} wants you to sign in{why}.{how}")
-
-
-class PartlyDoneError(AgentError):
-    """The agent wants a sign-in in the middle of a turn."""
-
-    def __init__(self, agent: str) -> None:
-        part = "This is not sent again by itself, since a part of it is done."
-        super().__init__(f"{part} Sign in, then ask {agent} to go on.")
 
 
 class AnswerError(AgentError):

@@ -28,7 +28,6 @@ from .errors import (
     AgentError,
     AnswerError,
     EndedError,
-    PartlyDoneError,
     SignInError,
     SilentError,
     UnnamedError,
@@ -422,7 +421,8 @@ class Prompts:
             except SignInError as error:
                 if turn.has_acted:  # sent again, it would do once more what is done
                     self._tell_sign_in(str(error), turn.key)
-                    raise PartlyDoneError(error.agent) from None
+                    part = "This is not sent again by itself, since a part of it is done."
+                    raise AgentError(f"{part} Sign in, then ask {error.agent} to go on.") from None
                 turn.refused = str(error)
             goes_on = await self._hold(turn)
             turn.refused = ""  # it stays if the task is cancelled, for the next instance

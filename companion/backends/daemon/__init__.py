@@ -3,8 +3,8 @@
 It may import what both kinds of agents share, `conversation`, `clis` and the shared modules. Facts:
 docs/protocols/qwen-serve.md. Start with `client`, which is the agent of a chat, with one method for each route.
 `transport` carries the requests and the stream and turns refusals into errors, `decoder` makes events of the stream and
-values of the answers, `errors` has one class for each failure, `address` and `locality` say where a daemon runs, and
-`private` starts one of our own.
+values of the answers, `errors` has the failures, `address` and `locality` say where a daemon runs, and `private` starts
+one of our own.
 
 Features, never the version, decide what is offered. A daemon that was away may be another one: if its address, its
 session or its bus is new, the connection asks again what is there and where it is. A long answer is read piece by

@@ -45,7 +45,7 @@ from ..wire import objects, read, several, texts
 from . import decoder
 from .address import Address
 from .decoder import EventCursor
-from .errors import ClosedError, NotADaemonError, RefusedError, TroubleError, WorkspaceMismatchError, missing_feature
+from .errors import ClosedError, RefusedError, missing_feature, not_a_daemon, trouble, works_elsewhere
 from .locality import described, listens_here, sees
 from .transport import Transport
 
@@ -181,7 +181,7 @@ class DaemonAgent(Agent):
         while True:
             capabilities = decoder.capabilities(await transport.json("GET", "/capabilities"))
             if capabilities is None:
-                raise TroubleError(HTTPStatus.OK) if transport.is_known else NotADaemonError(self.address.url)
+                raise trouble(HTTPStatus.OK) if transport.is_known else not_a_daemon(self.address.url)
             found = await asyncio.to_thread(capabilities.folder, folder)
             # While it boots it names only one of its workspaces.
             if found is not None or capabilities.workspaces or asyncio.get_running_loop().time() > end:
@@ -191,7 +191,7 @@ class DaemonAgent(Agent):
             if feature not in capabilities.features:
                 raise missing_feature(feature)
         if found is None:
-            raise WorkspaceMismatchError(folder, capabilities.folders)
+            raise works_elsewhere(folder, capabilities.folders)
         self.capabilities = capabilities
         self._folder = found if found != capabilities.workspace_cwd else ""
         transport.is_known = True
@@ -369,7 +369,7 @@ class DaemonAgent(Agent):
         answer = await self.transport.json("POST", _path(session, "prompt"), {"prompt": list(blocks)}, session)
         prompt: object = answer.get("promptId")
         if not (isinstance(prompt, str) and prompt):
-            raise TroubleError(HTTPStatus.OK)
+            raise trouble(HTTPStatus.OK)
         return prompt
 
     async def cancel(self, session: AgentSession) -> None:
@@ -568,7 +568,7 @@ class DaemonAgent(Agent):
         """Begin to sign in, or take up a sign-in that has begun.
 
         Raises:
-            UpstreamError: the provider doesn't answer.
+            DaemonError: the provider doesn't answer.
         """
         self.need("sign_in", "be signed in with a code")
         answer = await self.transport.json("POST", _DEVICE_FLOW, {"providerId": provider}, limit=SIGN_IN_LIMIT)

@@ -19,21 +19,13 @@ from pathlib import Path
 import psutil
 
 from ...clis.environment import LoginEnvironment, without_editors
-from ...clis.shell import usual_shell, words_of
+from ...clis.shell import on_the_path, usual_shell, words_of
 from ...platforms import programs
 from ...platforms.files import real_folder
 from .. import children
 from ..children import begun
 from .address import TOKEN_VARIABLE, Address, Token
-from .errors import (
-    DaemonEndedError,
-    DaemonStartError,
-    NodeTooOldError,
-    NoNodeError,
-    NoQwenError,
-    NotListeningError,
-    QwenTooOldError,
-)
+from .errors import DaemonError, ended, no_qwen, not_started, qwen_too_old
 
 LISTEN_LIMIT = 30.0
 """Seconds until it must listen; 0.4 to 0.6 on an idle machine."""
@@ -79,7 +71,7 @@ def find(command: str | Sequence[str], environment: Mapping[str, str]) -> list[s
     On Windows a line is a program with its arguments, too: there is no shell that could be given a folder safely.
 
     Raises:
-        NoQwenError: there is no such program.
+        DaemonError: there is no such program.
     """
     words = [command] if isinstance(command, str) else list(command) or ["qwen"]
     found = programs.resolve(words, environment)
@@ -89,7 +81,7 @@ def find(command: str | Sequence[str], environment: Mapping[str, str]) -> list[s
         words = words_of(command)
         found = programs.resolve(words, environment)
     if found is None:
-        raise NoQwenError(words[0])
+        raise no_qwen(words[0])
     return found
 
 
@@ -113,7 +105,7 @@ async def start(
         limit: seconds until it must listen.
 
     Raises:
-        NoQwenError, NodeTooOldError, DaemonStartError, NotListeningError: it doesn't.
+        DaemonError: it doesn't.
     """
     token = Token(secrets.token_hex(32))
     mine = without_editors(environment) | {TOKEN_VARIABLE: token.reveal()}
@@ -132,11 +124,6 @@ async def start(
 def is_running(daemon: Daemon) -> bool:
     """Whether a daemon that was started before is still there, and is not another process with its number."""
     return children.find(daemon.pid, daemon.started) is not None
-
-
-def serves(daemon: Daemon, folder: str) -> bool:
-    """Whether a daemon was started for a folder, however its path is spelled. Blocks."""
-    return daemon.folder == real_folder(folder)
 
 
 async def stop(daemon: Daemon, *, limit: float = STOP_LIMIT) -> None:
@@ -201,10 +188,10 @@ def _spawn(command: Sequence[str], folder: str, environment: Mapping[str, str], 
         )
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         if not os.path.isdir(folder):
-            raise DaemonStartError(f"there is no folder {folder}") from None
-        raise NoQwenError(command[0]) from None
+            raise not_started(f"there is no folder {folder}") from None
+        raise no_qwen(command[0]) from None
     except OSError as error:
-        raise DaemonStartError(error.strerror or "it can't be run") from None
+        raise not_started(error.strerror or "it can't be run") from None
     # Somebody has to wait for it, or it stays in the list of processes.
     threading.Thread(target=process.wait, name="qwen-serve", daemon=True).start()
     return process
@@ -224,17 +211,19 @@ async def _listening(
         if has_ended:
             words = _ESCAPES.sub("", printed.decode("utf-8", "replace"))
             if version := await _old_node(command, environment, words):
-                raise NodeTooOldError(version)
+                raise DaemonError(f"Node.js {version} is too old for `qwen serve`.", "Install Node.js 22 or later.")
             if _NO_NODE.search(words):
-                raise NoNodeError
+                remedy = "Install Node.js 22 or later, or add its folder to a PATH."
+                raise DaemonError(f"Qwen Code needs Node.js, which is not {on_the_path()}.", remedy)
             if old := await _old_qwen(command, environment):
-                raise QwenTooOldError(old)
+                raise qwen_too_old(old)
             lines = [line.strip() for line in words.splitlines() if line.strip()]
-            raise DaemonStartError(lines[-1][:MAX_LINE].rstrip(".") if lines else "")
+            raise not_started(lines[-1][:MAX_LINE].rstrip(".") if lines else "")
         if asyncio.get_running_loop().time() > end:
             if old := await _old_qwen(command, environment, SHORT_VERSION_LIMIT):
-                raise QwenTooOldError(old)
-            raise NotListeningError(limit)
+                raise qwen_too_old(old)
+            sentence = f"`qwen serve` didn't listen within {limit:.0f} s."
+            raise DaemonError(sentence, "Run `qwen serve` in a terminal to see why.")
         await asyncio.sleep(LOOK)
 
 
@@ -308,35 +297,31 @@ class PrivateDaemon:
         """
         async with self._lock:
             if self._has_given_up and not self.may_restart:
-                raise DaemonEndedError
+                raise ended()
             self._has_given_up = False
-            return await self._address(folder, command, connecting)
-
-    async def _address(self, folder: str, command: str | Sequence[str], connecting: Callable[[str], object]) -> Address:
-        is_its = self.daemon is not None and await asyncio.to_thread(serves, self.daemon, folder)
-        daemon, self.daemon = self.daemon, None
-        runs = daemon is not None and is_running(daemon)
-        is_same = self._command is None or self._command == command
-        if daemon and runs and is_its and is_same:
-            self.daemon = daemon
-            connecting(CONNECTING)
-            return daemon.address
-        if daemon and runs:
-            await stop(daemon)
-        if daemon and not runs:
-            if not self.may_restart:
-                self._has_given_up = True
-                raise DaemonEndedError
-            self.may_restart = False
-            self._say("`qwen serve` has ended unexpectedly. It is started again.")
-            connecting(RESTARTING)
-        else:
-            connecting(STARTING)
-        environment = await self._environment.get()
-        self._command = command
-        found = await asyncio.to_thread(find, command, environment)
-        self.daemon = await start(found, folder, environment)
-        return self.daemon.address
+            # The path may lead elsewhere by now.
+            real = await asyncio.to_thread(real_folder, folder)
+            daemon, self.daemon = self.daemon, None
+            if daemon and not is_running(daemon):
+                if not self.may_restart:
+                    self._has_given_up = True
+                    raise ended()
+                self.may_restart = False
+                self._say("`qwen serve` has ended unexpectedly. It is started again.")
+                connecting(RESTARTING)
+            elif daemon and daemon.folder == real and self._command in (None, command):
+                self.daemon = daemon
+                connecting(CONNECTING)
+                return daemon.address
+            else:
+                if daemon:
+                    await stop(daemon)
+                connecting(STARTING)
+            environment = await self._environment.get()
+            self._command = command
+            found = await asyncio.to_thread(find, command, environment)
+            self.daemon = await start(found, folder, environment)
+            return self.daemon.address
 
     def is_at(self, address: Address) -> bool:
         """Whether an address is that of the private daemon."""

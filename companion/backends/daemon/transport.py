@@ -26,18 +26,13 @@ from ..agent import AgentSession
 from .address import Address
 from .decoder import decode
 from .errors import (
-    BusyError,
-    ForbiddenError,
-    NotADaemonError,
-    QueueFullError,
+    DaemonError,
     RefusedError,
-    TroubleError,
-    UnauthorizedError,
-    UnreachableError,
-    UntrustedWorkspaceError,
-    UpstreamError,
-    WorkspaceMismatchError,
+    TemporaryError,
     missing_feature,
+    not_a_daemon,
+    trouble,
+    works_elsewhere,
 )
 
 MAX_EVENT = 64 * 1024 * 1024
@@ -167,7 +162,7 @@ def refusal(status: int, headers: Mapping[str, str], content: bytes, address: Ad
         # Express's page for an unknown path, or the page of another server.
         if known and status == HTTPStatus.NOT_FOUND:
             return missing_feature("route for it")
-        return TroubleError(status, _seconds(headers.get("retry-after"))) if known else NotADaemonError(address.url)
+        return trouble(status, _seconds(headers.get("retry-after"))) if known else not_a_daemon(address.url)
     body = body or {}
     return _by_code(body) or _by_status(status, headers, body, address)
 
@@ -176,11 +171,15 @@ def _by_status(status: int, headers: Mapping[str, str], body: Mapping[str, Any],
     reason, code = _reason(body, address), body.get("code")
     match status:
         case HTTPStatus.UNAUTHORIZED:
-            return UnauthorizedError(had_token=address.token is not None)
+            had = "The daemon refuses the token.", "Set the token to what `QWEN_SERVER_TOKEN` was when it started."
+            had_none = "The daemon wants a token.", "Set QWEN_SERVER_TOKEN in the environment of Sublime Text."
+            return DaemonError(*(had if address.token else had_none))
         case HTTPStatus.FORBIDDEN:
-            return ForbiddenError(reason)
+            remedy = "Use the address that it prints at its start, or the rights that it asks for."
+            return DaemonError(f"The daemon refuses the request: {reason}.", remedy)
         case HTTPStatus.BAD_GATEWAY if code == "upstream_error":
-            return UpstreamError(reason)
+            remedy = "Check whether it can be reached from the daemon's machine, then try again."
+            return DaemonError(f"The service that signs you in doesn't answer as it should: {reason}.", remedy)
         case (
             HTTPStatus.TOO_MANY_REQUESTS
             | HTTPStatus.BAD_GATEWAY
@@ -189,23 +188,30 @@ def _by_status(status: int, headers: Mapping[str, str], body: Mapping[str, Any],
         ):
             # A proxy gives these two when the daemon hasn't answered it.
             is_gateway = status in {HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT}
-            return BusyError(reason, _seconds(headers.get("retry-after")), may_have_arrived=is_gateway)
+            return TemporaryError(
+                f"The daemon has too much to do: {reason}.",
+                "Close another session or client, or try again later.",
+                retry_after=_seconds(headers.get("retry-after")),
+                may_have_arrived=is_gateway,
+            )
         # 0.21.2 doesn't give it a code; a vote that comes too late names its request, too.
         case HTTPStatus.NOT_FOUND if code is None and "sessionId" in body and "requestId" not in body:
             return SessionGoneError(_NO_SESSION)
         case _:
-            return RefusedError(status, reason, code if isinstance(code, str) else None)
+            return RefusedError(status, reason)
 
 
 def _by_code(body: Mapping[str, Any]) -> ChatError | None:
     match body.get("code"):
         case "workspace_mismatch":
-            return WorkspaceMismatchError(str(body.get("requestedWorkspace")), [str(body.get("boundWorkspace"))])
+            return works_elsewhere(str(body.get("requestedWorkspace")), [str(body.get("boundWorkspace"))])
         case "untrusted_workspace":
-            return UntrustedWorkspaceError()
+            remedy = "Trust the folder in Qwen Code first: /trust in its terminal."
+            return DaemonError("The daemon doesn't trust this folder.", remedy)
         case "prompt_queue_full":
             limit = body.get("limit")
-            return QueueFullError(limit if type(limit) is int else None)
+            taken = f": it takes {limit}, with the one that runs" if type(limit) is int else ""
+            return TemporaryError(f"The queue is full{taken}.", "Wait until one is through, or remove one.")
         case "session_not_found":
             return SessionGoneError(_NO_SESSION)
         case _:
@@ -347,8 +353,8 @@ class Transport:
             answer: object = json.loads(content) if is_short else await asyncio.to_thread(_read_long, content, keep)
         except (ValueError, RecursionError):
             if self.is_known:
-                raise TroubleError(HTTPStatus.OK) from None
-            raise NotADaemonError(self._address.url) from None
+                raise trouble(HTTPStatus.OK) from None
+            raise not_a_daemon(self._address.url) from None
         return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
 
     async def send(
@@ -409,7 +415,11 @@ class Transport:
             return await self._http.send(request, stream=True)
         except (httpx2.ConnectError, httpx2.ConnectTimeout):
             # Without its cause, so that no traceback has the request with its token.
-            raise UnreachableError(self._address.url) from None
+            raise TemporaryError(
+                f"No daemon answers at {self._address.url}.",
+                "Start `qwen serve` there, or correct the address in the settings.",
+                agent_may_change=True,
+            ) from None
         except httpx2.TimeoutException:
             raise StreamLostError("The daemon doesn't answer.") from None
         except httpx2.HTTPError:
@@ -428,7 +438,7 @@ class Transport:
                     content += part
                     if len(content) > most:
                         if not self.is_known:
-                            raise NotADaemonError(self._address.url)
+                            raise not_a_daemon(self._address.url)
                         size = f"more than {most // 1024 // 1024} MB"
                         raise RefusedError(response.status_code, f"its answer has {size}")
         except httpx2.TimeoutException:

@@ -10,7 +10,7 @@ from unittest.mock import AsyncMock, patch
 import pytest
 
 from companion.backends.daemon.client import DaemonAgent
-from companion.backends.daemon.errors import UnreachableError
+from companion.backends.daemon.errors import TemporaryError
 from companion.chats import connection
 from companion.chats.prompt import Draft
 
@@ -63,7 +63,7 @@ async def test_a_daemon_that_may_be_another_one_is_looked_at_anew(
     elif how == "gone":
         room.daemon.routes["GET /events"] = 404, {"error": "no", "code": "session_not_found", "sessionId": "s"}
     else:
-        events, failures = DaemonAgent.events, iter([UnreachableError(room.daemon.address.url)])
+        events, failures = DaemonAgent.events, iter([TemporaryError("No daemon answers.", agent_may_change=True)])
 
         def once(*about: Any) -> Any:
             for error in failures:

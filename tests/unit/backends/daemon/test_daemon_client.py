@@ -126,12 +126,11 @@ async def test_a_daemon_that_boots_is_given_time_to_name_its_workspaces(daemon: 
 async def test_a_daemon_elsewhere_is_refused(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch):
     daemon.capabilities("/one", "/two")
     async with DaemonAgent(daemon.address) as client:
-        with pytest.raises(errors.WorkspaceMismatchError, match="/one, /two") as raised:
+        with pytest.raises(errors.DaemonError, match="works in /one, /two, not in /w"):
             await client.connect("/w")
-        assert raised.value.bound == ("/one", "/two")
         monkeypatch.setattr(client_module, "BOOT_LIMIT", -1)
         daemon.capabilities("/one", workspaces=[])
-        with pytest.raises(errors.WorkspaceMismatchError):
+        with pytest.raises(errors.DaemonError, match="works in /one, not in /w"):
             await client.connect("/w")
 
 
@@ -146,13 +145,13 @@ async def test_a_daemon_without_a_needed_feature_is_refused(daemon: FakeDaemon):
 async def test_what_is_no_daemon_is_refused(daemon: FakeDaemon, answer: Any):
     daemon.routes["GET /capabilities"] = answer
     async with DaemonAgent(daemon.address) as client:
-        with pytest.raises(errors.NotADaemonError):
+        with pytest.raises(errors.DaemonError, match="is not `qwen serve`"):
             await client.connect("/w")
 
 
 async def test_no_daemon():
     async with DaemonAgent(Address("http://127.0.0.1:9")) as client:
-        with pytest.raises(errors.UnreachableError, match="No daemon answers") as raised:
+        with pytest.raises(errors.TemporaryError, match="No daemon answers") as raised:
             await client.connect("/w")
         assert not raised.value.final
         assert raised.value.__cause__ is None
@@ -200,7 +199,7 @@ def test_what_never_ends_is_no_daemon(head: str):
     """Nothing that answers fills the plugin host."""
 
     async def ask(client: DaemonAgent) -> None:
-        with pytest.raises(errors.NotADaemonError):
+        with pytest.raises(errors.DaemonError, match="is not `qwen serve`"):
             await client.connect("/w")
 
     assert run(speaking(head, b"x" * 65536, 0, ask)) < 16 * 1024 * 1024
@@ -261,7 +260,7 @@ async def test_an_answer_that_is_too_large_is_refused(daemon: FakeDaemon, monkey
         daemon.routes["GET /x"] = 200, {"x": "x" * 1024 * 1024}
         assert len((await client.page("/x"))["x"]) == 1024 * 1024
         daemon.routes["GET /x"] = 200, b"[" * 100_000
-        with pytest.raises(errors.TroubleError):
+        with pytest.raises(errors.TemporaryError, match="doesn't answer as it should"):
             await client.page("/x")
 
 
@@ -271,18 +270,18 @@ async def test_an_answer_that_is_too_large_is_refused(daemon: FakeDaemon, monkey
 @pytest.mark.parametrize(
     ("status", "body", "kind", "words"),
     [
-        (401, {"error": "Unauthorized"}, errors.UnauthorizedError, "refuses the token"),
-        (403, {"error": "Invalid Host header"}, errors.ForbiddenError, "Invalid Host header"),
-        (403, {"error": "x", "code": "untrusted_workspace"}, errors.UntrustedWorkspaceError, "trust"),
+        (401, {"error": "Unauthorized"}, errors.DaemonError, "refuses the token"),
+        (403, {"error": "Invalid Host header"}, errors.DaemonError, "Invalid Host header"),
+        (403, {"error": "x", "code": "untrusted_workspace"}, errors.DaemonError, "trust"),
         (
             400,
             {"error": "x", "code": "workspace_mismatch", "boundWorkspace": "/b", "requestedWorkspace": "/r"},
-            errors.WorkspaceMismatchError,
+            errors.DaemonError,
             "works in /b, not in /r",
         ),
-        (503, {"error": "x", "code": "prompt_queue_full", "limit": 5}, errors.QueueFullError, "takes 5"),
-        (503, {"error": "x", "code": "prompt_queue_full"}, errors.QueueFullError, "queue is full"),
-        (503, {"error": "session limit", "code": "session_limit_exceeded"}, errors.BusyError, "session limit"),
+        (503, {"error": "x", "code": "prompt_queue_full", "limit": 5}, errors.TemporaryError, "takes 5"),
+        (503, {"error": "x", "code": "prompt_queue_full"}, errors.TemporaryError, "queue is full"),
+        (503, {"error": "session limit", "code": "session_limit_exceeded"}, errors.TemporaryError, "session limit"),
         (404, {"error": "x", "code": "session_not_found"}, failures.SessionGoneError, "doesn't run this session"),
         (404, {"error": "No session", "sessionId": "s"}, failures.SessionGoneError, "doesn't run this session"),
         (404, b"<html>Cannot POST</html>", failures.MissingFeatureError, "can't do that"),
@@ -291,10 +290,10 @@ async def test_an_answer_that_is_too_large_is_refused(daemon: FakeDaemon, monkey
         (500, {}, errors.RefusedError, "doesn't say why"),
         (500, {"error": "x" * 999}, errors.RefusedError, "x…"),
         (500, {"error": f"bad {TOKEN}"}, errors.RefusedError, "bad …"),
-        (500, b"oops", errors.TroubleError, "\\(500\\)"),
-        (502, b"<html>Bad Gateway</html>", errors.TroubleError, "\\(502\\)"),
-        (502, {"error": "upstream"}, errors.BusyError, "upstream"),
-        (202, b"<html>Sign in</html>", errors.TroubleError, "\\(200\\)"),
+        (500, b"oops", errors.TemporaryError, "\\(500\\)"),
+        (502, b"<html>Bad Gateway</html>", errors.TemporaryError, "\\(502\\)"),
+        (502, {"error": "upstream"}, errors.TemporaryError, "upstream"),
+        (202, b"<html>Sign in</html>", errors.TemporaryError, "\\(200\\)"),
     ],
 )
 async def test_refusals_say_what_to_do(
@@ -314,7 +313,7 @@ async def test_refusals_say_what_to_do(
 async def test_a_missing_token_is_asked_for(daemon: FakeDaemon):
     daemon.routes["GET /x"] = 401, b""
     async with DaemonAgent(Address(daemon.address.url)) as client:
-        with pytest.raises(errors.UnauthorizedError, match="wants a token"):
+        with pytest.raises(errors.DaemonError, match="wants a token"):
             await client.page("/x")
     assert "authorization" not in daemon.requests[0].headers
 
@@ -323,10 +322,10 @@ async def test_how_long_to_wait(daemon: FakeDaemon):
     daemon.routes["GET /x"] = 429, {"error": "slow down"}, {"Retry-After": "5"}
     daemon.routes["GET /y"] = 429, b"", {"Retry-After": "soon"}
     async with DaemonAgent(daemon.address) as client:
-        with pytest.raises(errors.BusyError) as raised:
+        with pytest.raises(errors.TemporaryError) as raised:
             await client.page("/x")
         assert raised.value.retry_after == 5
-        with pytest.raises(errors.BusyError) as raised:
+        with pytest.raises(errors.TemporaryError) as raised:
             await client.page("/y")
         assert raised.value.retry_after is None
         for text, least, most in (
@@ -336,7 +335,7 @@ async def test_how_long_to_wait(daemon: FakeDaemon):
             ("9" * 400, float("inf"), float("inf")),
         ):
             daemon.routes["GET /x"] = 429, {"error": "slow down"}, {"Retry-After": text}
-            with pytest.raises(errors.BusyError) as raised:
+            with pytest.raises(errors.TemporaryError) as raised:
                 await client.page("/x")
             wait = raised.value.retry_after
             assert (wait is None) if least is None else (wait is not None and least <= wait <= (most or 0))

@@ -58,7 +58,7 @@ def test_the_program_is_found(tmp_path: Path):
     assert private.find(["qwen", "--debug"], environment) == [str(program), "--debug"]
     assert private.find([], environment) == [str(program)]
     assert private.find(str(program), {}) == [str(program)]
-    with pytest.raises(errors.NoQwenError, match="“missing” is not on the PATH"):
+    with pytest.raises(errors.DaemonError, match="“missing” is not on the PATH"):
         private.find("missing", environment)
 
 
@@ -75,8 +75,7 @@ def test_a_line_for_a_shell_gets_the_arguments_at_its_end(qwen: Qwen, project: P
         arguments, environment, _ = json.loads((project / "seen.json").read_text(encoding="utf-8"))
         assert arguments[1:3] == ["serve", "--hostname"]
         assert environment["MARK"] == "a b"
-        assert private.serves(daemon, str(project))
-        assert not private.serves(daemon, str(tmp_path))
+        assert daemon.folder == os.path.realpath(project)
     finally:
         private.stop_now(daemon)
 
@@ -89,7 +88,7 @@ def test_on_windows_a_line_is_a_program_that_may_be_quoted(tmp_path: Path, monke
     monkeypatch.setattr(sys, "platform", "win32")
     assert private.find(f'"{node}" cli.js "a b"', {}) == [str(node), "cli.js", "a b"]
     assert private.find(f'"%ROOT%{os.sep}node.exe" cli.js', {"ROOT": str(node.parent)}) == [str(node), "cli.js"]
-    with pytest.raises(errors.NoQwenError):
+    with pytest.raises(errors.DaemonError, match="“call” is not"):
         private.find("call qwen", {"PATH": str(tmp_path)})
 
 
@@ -148,7 +147,7 @@ def test_one_that_doesnt_end_by_itself_is_ended(qwen: Qwen, project: Path):
     ],
 )
 def test_one_that_ends_at_once_leaves_its_last_words(qwen: Qwen, project: Path, script: str, words: str):
-    with pytest.raises(errors.DaemonStartError, match=words):
+    with pytest.raises(errors.DaemonError, match=words):
         run(private.start(qwen(script), str(project), ENVIRONMENT))
 
 
@@ -162,7 +161,7 @@ def is_fake(process: psutil.Process) -> bool:
 
 def test_one_that_doesnt_listen_is_ended(qwen: Qwen, project: Path):
     before = time.monotonic()
-    with pytest.raises(errors.NotListeningError):
+    with pytest.raises(errors.DaemonError, match="didn't listen within 0 s"):
         run(private.start(qwen("import time; time.sleep(60)"), str(project), ENVIRONMENT, limit=0.2))
     assert time.monotonic() - before < 30
     assert [child for child in psutil.Process().children() if is_fake(child)] == []
@@ -170,10 +169,10 @@ def test_one_that_doesnt_listen_is_ended(qwen: Qwen, project: Path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for Node is a shell script")
 @pytest.mark.parametrize(
-    ("version", "kind"),
-    [("v18.20.1", errors.NodeTooOldError), ("v22.1.0", errors.DaemonStartError), ("", errors.DaemonStartError)],
+    ("version", "words"),
+    [("v18.20.1", r"Node\.js 18\.20\.1 is too old"), ("v22.1.0", "SyntaxError"), ("", "SyntaxError")],
 )
-def test_an_old_node_is_named(tmp_path: Path, project: Path, version: str, kind: type[errors.DaemonError]):
+def test_an_old_node_is_named(tmp_path: Path, project: Path, version: str, words: str):
     node = tmp_path / "node"
     node.write_text(
         f"#!/bin/sh\n[ \"$1\" = --version ] && echo {version} && exit\necho 'SyntaxError: Unexpected token'\nexit 1\n"
@@ -183,7 +182,7 @@ def test_an_old_node_is_named(tmp_path: Path, project: Path, version: str, kind:
         (tmp_path / "qwen").write_text("#!/bin/sh\nexec node cli.js\n")
         (tmp_path / "qwen").chmod(0o755)
         environment = {"PATH": f"{tmp_path}{os.pathsep}/bin{os.pathsep}/usr/bin"}
-        with pytest.raises(kind, match=r"18\.20\.1|SyntaxError"):
+        with pytest.raises(errors.DaemonError, match=words):
             run(private.start(command, str(project), environment))
 
 
@@ -194,7 +193,7 @@ def test_a_qwen_without_serve_is_named_with_the_command_that_updates_it(
     qwen: Qwen, project: Path, script: str, limit: float
 ):
     old = f"import sys, time\nif '--version' in sys.argv: sys.exit(print('0.15.10'))\n{script}"
-    with pytest.raises(errors.QwenTooOldError, match=r"0\.15\.10 .* 0\.21\.2 .*npm install -g @qwen-code/qwen-code"):
+    with pytest.raises(errors.DaemonError, match=r"0\.15\.10 .* 0\.21\.2 .*npm install -g @qwen-code/qwen-code"):
         run(private.start(qwen(old), str(project), ENVIRONMENT, limit=limit))
 
 
@@ -206,7 +205,7 @@ def test_a_qwen_without_node_says_what_to_install(tmp_path: Path, project: Path,
     program = tmp_path / "qwen"
     program.write_text(f"#!/bin/sh\necho '{words}' >&2\nexit 127\n", encoding="utf-8")
     program.chmod(0o755)
-    with pytest.raises(errors.NoNodeError, match=r"Node\.js 22"):
+    with pytest.raises(errors.DaemonError, match=r"Node\.js 22"):
         run(private.start([str(program)], str(project), {"PATH": "/nowhere"}))
 
 
@@ -214,22 +213,22 @@ def test_without_a_node_to_ask_the_last_words_must_do(
     qwen: Qwen, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     empty = ENVIRONMENT | {"PATH": str(tmp_path)}
-    with pytest.raises(errors.DaemonStartError, match="SyntaxError"):
+    with pytest.raises(errors.DaemonError, match="ended as soon as it was started: SyntaxError"):
         run(private.start(qwen("print('SyntaxError: x')"), str(project), empty))
     monkeypatch.setattr(private.programs, "find", lambda name, environment: str(tmp_path / "gone"))
-    with pytest.raises(errors.DaemonStartError, match="SyntaxError"):
+    with pytest.raises(errors.DaemonError, match="ended as soon as it was started: SyntaxError"):
         run(private.start(qwen("print('SyntaxError: x')"), str(project), ENVIRONMENT))
 
 
 def test_a_program_or_a_folder_that_has_gone(qwen: Qwen, project: Path, monkeypatch: pytest.MonkeyPatch):
-    with pytest.raises(errors.NoQwenError):
+    with pytest.raises(errors.DaemonError, match="is not on the PATH"):
         run(private.start([str(project / "missing")], str(project), ENVIRONMENT))
-    with pytest.raises(errors.DaemonStartError, match="no folder"):
+    with pytest.raises(errors.DaemonError, match="no folder"):
         run(private.start(qwen(""), str(project / "missing"), ENVIRONMENT))
 
     def fails(*_: object, **__: object) -> None:
         raise OSError(8, "Exec format error")
 
     monkeypatch.setattr(private.subprocess, "Popen", fails)
-    with pytest.raises(errors.DaemonStartError, match="Exec format error"):
+    with pytest.raises(errors.DaemonError, match="Exec format error"):
         run(private.start(qwen(""), str(project), ENVIRONMENT))

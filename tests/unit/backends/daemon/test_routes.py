@@ -261,7 +261,7 @@ def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
                 await client.events(SESSION).__aenter__()
             cursors["s"] = None
             daemon.routes["GET /events"] = 429, {"error": "too many"}
-            with pytest.raises(errors.BusyError):
+            with pytest.raises(errors.TemporaryError):
                 await client.events(SESSION).__aenter__()
         sent = [(each.headers["last-event-id"], each.headers.get("x-qwen-event-epoch")) for each in daemon.requests]
         assert sent == [("0", None), ("7", "e"), ("7", None), ("0", None)]
