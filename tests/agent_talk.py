@@ -183,14 +183,14 @@ class AgentTalk:
         self.editor = editor
         self.folder = folder
         self.conversation = Conversation()
-        self.session = AgentSession.known("", folder)
+        self.session = AgentSession(id="", folder=folder)
         self.error: ChatError | None = None
         self._following: asyncio.Task[None] | None = None
 
     async def open(self, session: str = "") -> None:
         """Open a session, or load one, and follow it."""
         if session:
-            self.session, history = await self.client.load(AgentSession.known(session, self.folder))
+            self.session, history = await self.client.load(AgentSession(id=session, folder=self.folder))
             self.conversation.rebuild(history)
         else:
             self.session = await self.client.create(self.folder)

@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from pydantic import Field
+from pydantic import AliasChoices, AliasPath, Field
 
 from ..conversation.events import Envelope, Oldest, Replay
 from ..conversation.failures import MissingFeatureError
@@ -20,7 +20,7 @@ from ..conversation.forms import Values
 from ..conversation.snapshot import ChoiceKind, Choices, Command, ContextWindow, Locality, Queued, Task
 from ..editor import WindowId
 from ..review.review_screen import FileScreen
-from .wire import Text, Wire
+from .wire import AnyCount, Text, Texts, Wire
 
 if TYPE_CHECKING:
     from ..agents import McpServer
@@ -115,8 +115,9 @@ Block = Mapping[str, Any]
 class AgentSession(Wire):
     """A session that this client takes part in, or wants to."""
 
-    id: str = Field(alias="sessionId")
-    folder: str = Field(default="", alias="workspaceCwd")
+    id: str = Field(validation_alias="sessionId")
+    folder: Text = Field(default="", validation_alias=AliasChoices("workspaceCwd", "cwd"))
+    """As the agent calls it."""
     client_id: str = ""
     """Our client id in it; empty where nobody else can take part."""
     attached: bool = False
@@ -124,18 +125,11 @@ class AgentSession(Wire):
     begun: float = 0.0
     """When it was begun, as a Unix time in seconds; 0 if that isn't known."""
 
-    @classmethod
-    def known(cls, identifier: str, folder: str, client_id: str = "", begun: float = 0.0) -> Self:
-        """A session that is known by its id, for example from before a reload; its folder as the agent calls it."""
-        return cls.model_validate(
-            {"sessionId": identifier, "workspaceCwd": folder, "clientId": client_id, "begun": begun}
-        )
-
 
 class SessionInfo(AgentSession):
     """A session in the list."""
 
-    title: Text = Field(default="", alias="displayName")
+    title: Text = Field(default="", validation_alias=AliasChoices("displayName", "title"))
     created_at: Text = ""
     updated_at: Text = ""
     client_count: int = 0
@@ -164,29 +158,27 @@ class FoundSession:
     """The words around it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RewindPoint:
+class RewindPoint(Wire):
     """A prompt that a session can be rewound to, so that it was never asked."""
 
-    id: str
+    id: str = Field(validation_alias="promptId")
     """The agent's own; the prompt's events have another."""
-    index: int
+    index: int = Field(validation_alias="turnIndex")
     """Its number among the prompts that the model was asked, from 0."""
-    timestamp: str = ""
+    timestamp: Text = ""
     """ISO 8601."""
-    files: int = 0
+    files: AnyCount = Field(default=0, validation_alias=AliasPath("diffStats", "filesChanged"))
     """How many files undoing the changes since then would change."""
-    inserted: int = 0
+    inserted: AnyCount = Field(default=0, validation_alias=AliasPath("diffStats", "insertions"))
     """Lines that were added since then."""
-    deleted: int = 0
+    deleted: AnyCount = Field(default=0, validation_alias=AliasPath("diffStats", "deletions"))
 
 
-@dataclass(frozen=True, slots=True)
-class Rewinding:
+class Rewinding(Wire):
     """What came of a rewind: paths of files."""
 
-    changed: tuple[str, ...] = ()
-    failed: tuple[str, ...] = ()
+    changed: Texts = Field(default=(), validation_alias="filesChanged")
+    failed: Texts = Field(default=(), validation_alias="filesFailed")
 
 
 @dataclass(frozen=True, slots=True)

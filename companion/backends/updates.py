@@ -31,13 +31,13 @@ from ..conversation.snapshot import (
 )
 from ..json_text import as_object, as_text
 from .wire import (
-    MOST,
     MOST_SHORT,
     Count,
     Text,
     Wire,
     as_id,
     as_line,
+    count,
     objects,
     one_line,
     read,
@@ -162,7 +162,7 @@ def _message(speaker: Speaker, update: Mapping[str, Any]) -> events.MessageChunk
             return None
     usage: Cost | None = None
     if used := as_object(meta.get("usage")):
-        usage = Cost(read=decode_count(used.get("inputTokens")), written=decode_count(used.get("outputTokens")))
+        usage = Cost(read=count(used.get("inputTokens")), written=count(used.get("outputTokens")))
     return events.MessageChunk(
         speaker,
         text,
@@ -187,11 +187,6 @@ def _aside(meta: Mapping[str, Any]) -> events.Aside:
         str(about["taskId"]) if "taskId" in about else None,
         tuple(each for each in ids if isinstance(each, str) and each),
     )
-
-
-def decode_count(value: object) -> int:
-    """A number of tokens; 0 for anything else."""
-    return value if type(value) is int and 0 < value <= MOST else 0
 
 
 def _shell_output(update: Mapping[str, Any]) -> events.MessageChunk | None:

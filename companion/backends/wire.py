@@ -119,8 +119,15 @@ def as_line(value: object) -> int | None:
     return number if type(number) is int and 0 < number <= MOST else None
 
 
+def count(value: object) -> int:
+    """A number of something; 0 for anything else."""
+    return value if type(value) is int and 0 < value <= MOST else 0
+
+
 Count = Annotated[int, Field(ge=0, le=MOST)]
 """A number of something."""
+AnyCount = Annotated[int, BeforeValidator(count)]
+"""A number of something; 0 where there is anything else."""
 Number = Annotated[float, BeforeValidator(_number)]
 """A number up to MOST; 0 where there is anything else."""
 Object = Annotated[dict[str, Any], BeforeValidator(as_object)]
@@ -129,6 +136,8 @@ Name = Annotated[str, BeforeValidator(_name)]
 """A name that a person sees, in a dialog too; empty where there is anything else."""
 Text = Annotated[str, BeforeValidator(as_text)]
 """A text; empty where there is anything else."""
+Texts = Annotated[tuple[str, ...], BeforeValidator(texts)]
+"""The texts of a list; none where there is anything else."""
 ShortText = Annotated[str, BeforeValidator(lambda value: as_text(value)[:MOST_SHORT])]
 """A text that is shown on a line or in a list: its beginning; empty where there is anything else."""
 

@@ -372,7 +372,7 @@ class ChatConnection:
         try:
             if attached is None or not self.session:
                 known = self.session
-                session = AgentSession.known(known, folder) if known else await client.create(folder)
+                session = AgentSession(id=known, folder=folder) if known else await client.create(folder)
                 # A session that was there before may have begun long before its oldest event.
                 attached = AttachedSession(session, session.attached or not session.client_id)
         except BaseException as error:

@@ -157,7 +157,7 @@ class ChatHistory:
         chat = self._chat
         client, session, folder = await self._chat.connection.reached()
         draft = chat.outbox.sent(to.turn) or Draft(to.text)
-        rewinding = Rewinding((), ())
+        rewinding = Rewinding()
         if to.rewinds:
             by_agent = undo_files and to.paths is None
             rewinding = await _once_idle(chat, lambda: client.rewind(session, to.point, undo_files=by_agent))
@@ -168,7 +168,7 @@ class ChatHistory:
             try:
                 chat.check_idle()  # another turn may have begun during the rewind
                 changed, left = await self._chat.place.turns.restore_turn(chat.window, to.turn, to.paths)
-                rewinding = Rewinding(tuple(changed), ())
+                rewinding = Rewinding(changed=tuple(changed))
             # The conversation may have gone back already, and the prompt comes back as well.
             except (ChatError, OSError) as error:
                 left = [sentence(error)]
@@ -379,7 +379,7 @@ class ChatSessions:
     async def rename(self, session: str, title: str) -> None:
         """Give a conversation a title."""
         client, _, folder = await self._chat.connection.reached()
-        known = AgentSession.known(session, folder.there)
+        known = AgentSession(id=session, folder=folder.there)
         try:
             await client.rename_session(known, title)
         except SessionGoneError:
@@ -391,12 +391,12 @@ class ChatSessions:
     async def pin(self, session: str, *, is_pinned: bool) -> None:
         """Keep a conversation at the top of the list, or no longer."""
         client, _, folder = await self._chat.connection.reached()
-        await client.pin_session(AgentSession.known(session, folder.there), is_pinned=is_pinned)
+        await client.pin_session(AgentSession(id=session, folder=folder.there), is_pinned=is_pinned)
 
     async def archive(self, session: str, *, is_archived: bool) -> None:
         """Put a conversation into the archive, or take it out. The chat that shows it begins a new one."""
         client, shown, folder = await self._chat.connection.reached()
-        await client.archive_session(AgentSession.known(session, folder.there), is_archived=is_archived)
+        await client.archive_session(AgentSession(id=session, folder=folder.there), is_archived=is_archived)
         if is_archived and session == shown.id:
             self._chat.show()
 
@@ -408,14 +408,14 @@ class ChatSessions:
     async def delete(self, session: str) -> None:
         """Delete a conversation and its history. The chat that shows it begins a new one."""
         client, shown, folder = await self._chat.connection.reached()
-        await client.delete_session(AgentSession.known(session, folder.there))
+        await client.delete_session(AgentSession(id=session, folder=folder.there))
         if session == shown.id:
             self._chat.show()
 
     async def export(self, session: str, form: ExportForm, *, is_archived: bool = False) -> str:
         """A conversation as a text."""
         client, _, folder = await self._chat.connection.reached()
-        return await client.export_session(AgentSession.known(session, folder.there), form, is_archived=is_archived)
+        return await client.export_session(AgentSession(id=session, folder=folder.there), form, is_archived=is_archived)
 
 
 def _session_order(session: SessionInfo) -> tuple[bool, str]:

@@ -160,7 +160,7 @@ async def talk(address: Address, folder: str, scope: Scope = "thread", session_i
     """A connected chat, with a new session or with an existing one."""
     async with DaemonAgent(address) as client:
         there = await client.connect(folder)
-        session = AgentSession.known(session_id, there) if session_id else await client.create(there, scope=scope)
+        session = AgentSession(id=session_id, folder=there) if session_id else await client.create(there, scope=scope)
         talk = Talk(client, folder)
         talk.connection.session = session.id
         task = asyncio.create_task(talk.connection.run())

@@ -233,7 +233,7 @@ def test_nothing_is_lost_or_repeated_when_the_connection_drops(room: Room, chat:
 
     async def written() -> Turn:
         async with DaemonAgent(room.address) as client:
-            session = AgentSession.known(chat.session, await client.connect(str(room.home.workspace)))
+            session = AgentSession(id=chat.session, folder=await client.connect(str(room.home.workspace)))
             return await written_turn(client, session, lambda turn: WORDS[-1] in said(turn))
 
     turn = room.loop.run(written())

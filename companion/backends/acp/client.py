@@ -31,7 +31,6 @@ from ..agent import (
     Block,
     Feature,
     OfferedServer,
-    SessionInfo,
     SessionPage,
     Surroundings,
     Way,
@@ -304,7 +303,7 @@ class AcpAgent(Agent):
         self.session, self._begun = opened.session_id, time.time()
         for told in early:
             self.notified("session/update", told)
-        return AgentSession.known(opened.session_id, folder, OURS, self._begun)
+        return AgentSession(id=opened.session_id, folder=folder, client_id=OURS, begun=self._begun)
 
     async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
         """Resume a session, and get its conversation.
@@ -331,7 +330,7 @@ class AcpAgent(Agent):
         finally:
             history = self.stream.end_history()
         self.stream.drop()
-        loaded = AgentSession.known(session.id, folder, OURS, session.begun)
+        loaded = AgentSession(id=session.id, folder=folder, client_id=OURS, begun=session.begun)
         is_silent = method == "session/resume" and not any(envelope.prompt for envelope in history)
         return loaded, Replay(history, is_silent=is_silent)
 
@@ -349,7 +348,7 @@ class AcpAgent(Agent):
         forked = read(schema.Opened, await self.call("session/fork", params)) or schema.Opened()
         if not forked.session_id:
             raise AnswerError(self.name, 0, "it has copied nothing")
-        return AgentSession.known(forked.session_id, folder, OURS, time.time())
+        return AgentSession(id=forked.session_id, folder=folder, client_id=OURS, begun=time.time())
 
     async def detach(self, session: AgentSession) -> None:
         if self.info.abilities.session_capabilities.close:
@@ -360,13 +359,8 @@ class AcpAgent(Agent):
         self.need("sessions", "list conversations")
         params = {"cwd": folder, **({"cursor": cursor} if cursor else {})}
         page = read(schema.SessionList, await self.call("session/list", params)) or schema.SessionList()
-        listed = (
-            {"sessionId": each.id, "workspaceCwd": each.cwd or folder, "displayName": each.title}
-            | {"updatedAt": each.updated_at}
-            for each in page.sessions
-        )
-        following = "" if page.next_cursor == cursor else page.next_cursor
-        return SessionPage(tuple(map(SessionInfo.model_validate, listed)), following)
+        listed = (each.model_copy(update={"folder": each.folder or folder}) for each in page.sessions)
+        return SessionPage(tuple(listed), "" if page.next_cursor == cursor else page.next_cursor)
 
     async def delete_session(self, session: AgentSession) -> None:
         """Delete a session and its history.
@@ -635,7 +629,7 @@ class AcpAgent(Agent):
         self.decoder.subagents.parents = dict(left["subagents"])
         self.settings = schema.SessionSettings.inherited(left["settings"])
         self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
-        session = AgentSession.known(self.session, self.folder, OURS, self._begun)
+        session = AgentSession(id=self.session, folder=self.folder, client_id=OURS, begun=self._begun)
         await self.services.take_over(left)
         self.process = await process.take_over(left["process"])
         self.process.agent = self.name

@@ -15,8 +15,8 @@ from pydantic import BeforeValidator
 from ...conversation import events
 from ...conversation.snapshot import ChatNotice, Cost, Step
 from ...json_text import as_object, as_text
-from ..updates import MAX_TITLE, RUNNING_TERMINALS, decode_count, decode_update, plain_content
-from ..wire import MOST_SHORT, Text, Wire, as_id, objects, one_line, read
+from ..updates import MAX_TITLE, RUNNING_TERMINALS, decode_update, plain_content
+from ..wire import MOST_SHORT, Text, Wire, as_id, count, objects, one_line, read
 from . import extensions
 from .schema import OptionsUpdate
 from .tool_calls import ToolCalls
@@ -247,7 +247,7 @@ def with_terminals(call: Mapping[str, Any], output: Output) -> Mapping[str, Any]
 
 def decode_usage(usage: Mapping[str, Any]) -> events.Event | None:
     """The tokens of a turn, from the answer to its prompt; None if they aren't told."""
-    total, read, written = (decode_count(usage.get(name)) for name in ("totalTokens", "inputTokens", "outputTokens"))
+    total, read, written = (count(usage.get(name)) for name in ("totalTokens", "inputTokens", "outputTokens"))
     # What was read from a cache is not among the input tokens of some agents.
     used = Cost(read=max(read, total - written), written=written)
     return events.MessageChunk("answer", usage=used) if used.read or used.written else None

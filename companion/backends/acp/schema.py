@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field
 
 from ...conversation.snapshot import Choices, SessionOption
 from ...json_text import as_list, as_object
+from ..agent import SessionInfo
 from ..wire import (
     Name,
     Object,
@@ -21,13 +22,13 @@ from ..wire import (
     OptionValue,
     ShortText,
     Text,
+    Texts,
     Wire,
     choices_of,
     part,
     parts,
     read,
     several,
-    texts,
 )
 
 VERSION = 1
@@ -108,7 +109,7 @@ class AuthMethod(Wire):
     description: ShortText = ""
     type: Text = ""
     """terminal for a login in a terminal, env_var for variables; empty for the agent's own."""
-    args: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
+    args: Texts = ()
     """What the agent's command gets in addition, for a login in a terminal."""
     env: Object = Field(default_factory=dict)
     """Variables that it gets then."""
@@ -174,19 +175,10 @@ class OptionsUpdate(Wire):
     options: Options = Field(default=(), alias="configOptions")
 
 
-class ListedSession(Wire):
-    """A session of a list."""
-
-    id: str = Field(alias="sessionId")
-    cwd: Text = ""
-    title: Text = ""
-    updated_at: Text = ""
-
-
 class SessionList(Wire):
     """A page of a list of sessions."""
 
-    sessions: Annotated[tuple[ListedSession, ...], parts(ListedSession)] = ()
+    sessions: Annotated[tuple[SessionInfo, ...], parts(SessionInfo)] = ()
     next_cursor: Text = ""
 
 

@@ -476,7 +476,7 @@ class DaemonAgent(Agent):
     async def rewind_points(self, session: AgentSession) -> list[RewindPoint]:
         self._need("session_rewind")
         answer = await self.transport.json("GET", _path(session, "rewind/snapshots"), session=session)
-        return [each.point() for each in several(decoder.Rewindable)(answer.get("snapshots"))]
+        return list(several(RewindPoint)(answer.get("snapshots")))
 
     async def rewind(self, session: AgentSession, point: str, *, undo_files: bool) -> Rewinding:
         """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then.
@@ -487,8 +487,7 @@ class DaemonAgent(Agent):
         self._need("session_rewind")
         body: Mapping[str, Any] = {"promptId": point, "rewindFiles": undo_files}
         answer = await self.transport.json("POST", _path(session, "rewind"), body, session, limit=REWIND_LIMIT)
-        rewound = decoder.read(decoder.RewoundFiles, answer)
-        return Rewinding(rewound.files_changed, rewound.files_failed)
+        return decoder.read(Rewinding, answer)
 
     async def fork(self, session: AgentSession, title: str = "") -> AgentSession:
         self._need("session_branch")

@@ -20,7 +20,7 @@ from ...conversation.events import MOST_TURNS, Envelope, Replay
 from ...conversation.failures import ChatError, SessionEndedError, StaleError, StreamLostError
 from ...conversation.snapshot import ChatNotice, Choices, ContextWindow, Queued, Task
 from ...json_text import as_list, as_object, as_text
-from ..agent import RewindPoint, SigningIn
+from ..agent import SigningIn
 from ..updates import decode_permission, decode_update, ignored
 from ..wire import (
     MOST,
@@ -31,6 +31,7 @@ from ..wire import (
     OptionValue,
     ShortText,
     Text,
+    Texts,
     Wire,
     bounded,
     choices_of,
@@ -491,8 +492,8 @@ def pending(answer: Mapping[str, Any]) -> tuple[Pending, ...]:
 
 class _Injected(Wire):
     messages: Objects = Field(default_factory=list[dict[str, Any]])
-    settled_message_ids: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
-    promoted_message_ids: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
+    settled_message_ids: Texts = ()
+    promoted_message_ids: Texts = ()
 
 
 def injected(answer: Mapping[str, Any]) -> set[str]:
@@ -515,35 +516,6 @@ def window(answer: Mapping[str, Any]) -> ContextWindow:
     """The use of the context window."""
     usage = read(_Used, answer).usage
     return ContextWindow(usage.context_window_size, usage.total_tokens)
-
-
-class _DiffStats(Wire):
-    files_changed: int = 0
-    insertions: int = 0
-    deletions: int = 0
-
-
-class Rewindable(Wire):
-    """A prompt that a session can be rewound to."""
-
-    prompt_id: str
-    turn_index: int
-    timestamp: Text = ""
-    diff_stats: Annotated[_DiffStats, part(_DiffStats)] = _DiffStats()
-
-    def point(self) -> RewindPoint:
-        """As a chat knows it."""
-        stats = self.diff_stats
-        return RewindPoint(
-            self.prompt_id, self.turn_index, self.timestamp, stats.files_changed, stats.insertions, stats.deletions
-        )
-
-
-class RewoundFiles(Wire):
-    """What came of a rewind: paths of files."""
-
-    files_changed: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
-    files_failed: Annotated[tuple[str, ...], BeforeValidator(texts)] = ()
 
 
 class _Stats(Wire):

@@ -175,7 +175,7 @@ async def test_the_prompt_comes_back_though_a_turn_has_begun_during_the_rewind(p
         async def rewinds(*_: object, **__: object) -> Rewinding:
             say(room.stream, 1, "Something else")
             await until(lambda: room.render.status.running)
-            return Rewinding((), ())
+            return Rewinding()
 
         to = RewindTarget("x", "gone", "Look", paths=(f"{room.folder}/a.py",))
         with patch.object(DaemonAgent, "rewind", rewinds):

@@ -289,7 +289,7 @@ def session_set_mode(params):
     return {{}}
 """
     async with talks(script, session=None) as talk:
-        session, _ = await talk.client.load(AgentSession.known("s", talk.folder))
+        session, _ = await talk.client.load(AgentSession(id="s", folder=talk.folder))
         async with asyncio.timeout(5):
             await talk.client.switch(session, "mode", "plan")
 

@@ -20,7 +20,7 @@ from companion.conversation import failures
 
 from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
 
-SESSION = AgentSession.known("s", "/w").model_copy(update={"client_id": "c"})
+SESSION = AgentSession(id="s", folder="/w").model_copy(update={"client_id": "c"})
 
 
 # The address

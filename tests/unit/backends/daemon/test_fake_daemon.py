@@ -42,7 +42,7 @@ def test_a_request_that_is_given_up_at_any_moment_leaves_nothing_open(streams: b
                 transport = Transport(Address(f"http://127.0.0.1:{daemon.port}"), is_known=True)
 
                 async def stream(transport: Transport = transport) -> None:
-                    async with transport.stream("/session/s/events", {}, AgentSession.known("s", "/")):
+                    async with transport.stream("/session/s/events", {}, AgentSession(id="s", folder="/")):
                         await asyncio.Event().wait()
 
                 work: Coroutine[Any, Any, object] = stream() if streams else transport.json("GET", "/x")
