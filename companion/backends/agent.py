@@ -58,19 +58,13 @@ class Surroundings:
 class Workplace(Protocol):
     """The window of a chat, for what answers there. Called on the companion thread."""
 
-    @property
-    def id(self) -> WindowId:
-        """The window's."""
-        ...
+    id: WindowId
+    login: LoginEnvironment
+    """What agents are started with."""
 
     @property
     def screen(self) -> FileScreen:
         """The editor."""
-        ...
-
-    @property
-    def login(self) -> LoginEnvironment:
-        """What agents are started with."""
         ...
 
     @property
@@ -386,11 +380,11 @@ class Agent(ABC):
         return []
 
     async def edited(self, path: str, proposed: str, content: str) -> None:
-        """The person has edited a proposal before they allow it: `content` is written instead of it."""
+        """The person has edited a proposal before they allow it: `content` is written, and the agent is told."""
         raise self.missing("take an edited proposal")
 
     async def stop_terminal(self, terminal: str) -> bool:
-        """End what runs in a terminal of the editor. Returns False if nothing does."""
+        """End what runs in a terminal of the editor, and tell the agent how. Returns False if nothing does."""
         raise self.missing("stop what runs in a terminal")
 
     # What a session can switch, and what no event tells
@@ -453,7 +447,11 @@ class Agent(ABC):
         return ()
 
     async def authenticate(self, method: str) -> None:
-        """Sign in by one of its own methods, which may open a browser and wait for the person."""
+        """Sign in by one of its own methods, which may open a browser and wait for the person.
+
+        Raises:
+            ChatError: it refuses.
+        """
         raise self.missing("sign you in")
 
     async def sign_out(self) -> None:

@@ -199,12 +199,12 @@ def _from_zip(archive: zipfile.ZipFile, found: zipfile.ZipInfo) -> _Member:
 
 
 def _unpack_tar(path: str, folder: str, program: Sequence[str], begin: bytes) -> None:
-    reader = _decompressed(path, begin)
-    plain = f"{path}.tar" if reader else path
+    stream = next((stream for mark, stream in _STREAMS.items() if begin.startswith(mark)), None)
+    plain = f"{path}.tar" if stream else path
     try:
-        if reader:
-            with contextlib.closing(reader), open(plain, "xb") as file:
-                _copy(reader.read, file, MOST_BYTES)
+        if stream:
+            with open(path, "rb") as packed, open(plain, "xb") as file:
+                _copy(_decompressed(packed, stream), file, MOST_BYTES)
         with open(plain, "rb") as file:
             bounded: Any = _Bounded(file, _SMALL, "it has too many headers for a file")
             with tarfile.open(fileobj=bounded, mode="r:") as archive:
@@ -212,14 +212,8 @@ def _unpack_tar(path: str, folder: str, program: Sequence[str], begin: bytes) ->
                 bounded.listed()
                 _write(members, folder, program)
     finally:
-        if reader:
+        if stream:
             os.unlink(plain)
-
-
-def _decompressed(path: str, begin: bytes) -> _Streams | None:
-    """What a compressed file holds; None if it isn't compressed."""
-    stream = next((stream for mark, stream in _STREAMS.items() if begin.startswith(mark)), None)
-    return _Streams(path, stream) if stream else None
 
 
 class _Gzip:
@@ -257,40 +251,25 @@ _STREAMS: Mapping[bytes, Callable[[], _Stream]] = {
 """By how the file begins: what decompresses one of its streams, with a sensible amount of memory."""
 
 
-class _Streams:
-    """The content of a compressed file, which may consist of several streams: a limited number of them."""
-
-    def __init__(self, path: str, stream: Callable[[], _Stream]) -> None:
-        self._file = open(path, "rb")  # noqa: SIM115 - `close` closes it
-        self._stream = stream
-        self._pieces = self._decompressed()
-
-    def read(self, _size: int) -> bytes:
-        """The next piece, of at most 1 MB; empty at the end."""
-        return next(self._pieces, b"")
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def _decompressed(self) -> Iterator[bytes]:
-        data = self._file.read(_INPUT)
-        for count in itertools.count():
-            # Zeros may stand between two streams.
-            while data and not (data := data.lstrip(b"\0")):
-                data = self._file.read(_INPUT)
-            if not data:
-                return
-            if count == _MOST_STREAMS:
-                raise ArchiveError("it consists of too many parts")
-            stream = self._stream()
-            while not stream.eof:
-                if piece := stream.decompress(data, _PIECE):
-                    yield piece
-                data = b""
-                if stream.needs_input and not stream.eof and not (data := self._file.read(_INPUT)):
-                    raise EOFError("it ends too early")
-            data = stream.unused_data or self._file.read(_INPUT)
+def _decompressed(file: BinaryIO, begin: Callable[[], _Stream]) -> Iterator[bytes]:
+    """The content of a compressed file, in pieces of at most 1 MB. It may consist of a limited number of streams."""
+    data = file.read(_INPUT)
+    for count in itertools.count():
+        # Zeros may stand between two streams.
+        while data and not (data := data.lstrip(b"\0")):
+            data = file.read(_INPUT)
+        if not data:
+            return
+        if count == _MOST_STREAMS:
+            raise ArchiveError("it consists of too many parts")
+        stream = begin()
+        while not stream.eof:
+            if piece := stream.decompress(data, _PIECE):
+                yield piece
+            data = b""
+            if stream.needs_input and not stream.eof and not (data := file.read(_INPUT)):
+                raise EOFError("it ends too early")
+        data = stream.unused_data or file.read(_INPUT)
 
 
 def _listed(archive: tarfile.TarFile, renew: Callable[[], object]) -> list[_Member]:
@@ -381,7 +360,7 @@ def _write(members: Sequence[_Member], folder: str, program: Sequence[str]) -> N
             mode = 0o755 if source.is_program or _key(member.name) == _key(program) else 0o644
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
             with open(os.open(path, flags, mode), "wb") as file, contextlib.closing(source.open()) as content:
-                left -= _copy(content.read, file, min(left, source.size))
+                left -= _copy(iter(partial(content.read, _PIECE), b""), file, min(left, source.size))
         elif member.kind == "link":
             make_link(path, member.target)
 
@@ -477,10 +456,10 @@ def _key(name: Sequence[str]) -> tuple[str, ...]:
     return tuple(unicodedata.normalize("NFD", unicodedata.normalize("NFD", part).casefold()) for part in name)
 
 
-def _copy(read: Callable[[int], bytes], to: BinaryIO, limit: int) -> int:
+def _copy(pieces: Iterable[bytes], to: BinaryIO, limit: int) -> int:
     """Copy at most `limit` bytes. Returns how many they were. Raises ArchiveError if there are more."""
     size = 0
-    while piece := read(_PIECE):
+    for piece in pieces:
         size += len(piece)
         if size > limit:
             raise ArchiveError("it unpacks to more than it says, or than may be")

@@ -29,6 +29,7 @@ from companion.conversation.snapshot import Message, Permission, Turn
 from companion.settings import DaemonSettings
 
 from ..agent_talk import MemoryWindow
+from ..parts import closing
 from .cli import STEP
 from .clis import NEWEST_QWEN, pinned
 from .model import Model, Script
@@ -158,7 +159,7 @@ class Talk:
 @contextlib.asynccontextmanager
 async def talk(address: Address, folder: str, scope: Scope = "thread", session_id: str = "") -> AsyncGenerator[Talk]:
     """A connected chat, with a new session or with an existing one."""
-    async with DaemonAgent(address) as client:
+    async with closing(DaemonAgent(address)) as client:
         there = await client.connect(folder)
         session = AgentSession(id=session_id, folder=there) if session_id else await client.create(there, scope=scope)
         talk = Talk(client, folder)

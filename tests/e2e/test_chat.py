@@ -19,6 +19,7 @@ from companion.backends.agent import AgentSession
 from companion.backends.daemon.client import DaemonAgent
 from companion.conversation.snapshot import Turn
 
+from ..parts import closing
 from .chatting import Chatting, Room, opened, write_settings
 from .clis import NEWEST_QWEN
 from .daemon import NEWEST_FIRST, processes, said, talk, written_turn
@@ -232,7 +233,7 @@ def test_nothing_is_lost_or_repeated_when_the_connection_drops(room: Room, chat:
     assert (text.count(WORDS[30]), text.count("Hm.Hm.Hm.Hm.Hm.")) == (1, 1)
 
     async def written() -> Turn:
-        async with DaemonAgent(room.address) as client:
+        async with closing(DaemonAgent(room.address)) as client:
             session = AgentSession(id=chat.session, folder=await client.connect(str(room.home.workspace)))
             return await written_turn(client, session, lambda turn: WORDS[-1] in said(turn))
 

@@ -23,6 +23,7 @@ from companion.chats.chat import snapshots
 from companion.conversation.failures import AlreadyAnsweredError, MissingFeatureError
 from companion.conversation.snapshot import Cost, Tool
 
+from ..parts import closing
 from .cli import STEP
 from .daemon import NEWEST_FIRST, VERSIONS, Daemons, Proxy, Talk, processes, run, said, talk, until, written_turn
 from .model import Call
@@ -205,7 +206,7 @@ async def test_a_killed_daemon_is_reported_and_its_conversation_is_resumed(progr
                 await until(lambda: here.conversation.status.connection.state == "waiting")
                 assert here.conversation.status.connection.retry_in
                 again = await daemons.start()
-                async with DaemonAgent(again.address) as client:
+                async with closing(DaemonAgent(again.address)) as client:
                     await client.connect(str(daemons.home.workspace))
                     here.client = client
                     here.place.settings = here.settings()
@@ -305,11 +306,11 @@ async def archived(here: Talk) -> None:
 
 async def test_a_wrong_token_a_wrong_folder_and_a_missing_daemon_are_reported(served: Served, tmp_path: Path):
     for token, words in ((Token("wrong-secret"), "refuses the token"), (None, "wants a token")):
-        async with DaemonAgent(Address(served.daemon.address.url, token)) as client:
+        async with closing(DaemonAgent(Address(served.daemon.address.url, token))) as client:
             with pytest.raises(DaemonError, match=words) as raised:
                 await client.connect(served.folder)
             assert "wrong-secret" not in str(raised.value)
-    async with DaemonAgent(served.daemon.address) as client:
+    async with closing(DaemonAgent(served.daemon.address)) as client:
         with pytest.raises(DaemonError, match="The daemon works in"):
             await client.connect(str(tmp_path))
         with pytest.raises(DaemonError, match="The daemon works in"):
@@ -317,7 +318,7 @@ async def test_a_wrong_token_a_wrong_folder_and_a_missing_daemon_are_reported(se
         link = tmp_path / "link"
         link.symlink_to(served.folder, target_is_directory=True)
         assert await client.connect(str(link)) == served.folder
-    async with DaemonAgent(Address("http://127.0.0.1:9")) as client:
+    async with closing(DaemonAgent(Address("http://127.0.0.1:9"))) as client:
         with pytest.raises(TemporaryError, match="No daemon answers"):
             await client.connect(served.folder)
 

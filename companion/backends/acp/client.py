@@ -72,10 +72,6 @@ MAX_EARLY = 100
 """Updates that are kept until it is known which session is open."""
 LEAVE_LIMIT = 0.2
 """Seconds that requests of the agent have to be answered before it is left to the next instance."""
-_FEATURES: Mapping[Feature, Sequence[str]] = {"sessions": ["list"], "fork": ["fork", "load"], "sign_out": ["logout"]}
-"""What only some of these agents can do, with what of `AcpAgent.has` it needs."""
-_OTHERS: frozenset[Feature] = frozenset({"history", "rewind", "tasks", "sign_in"})
-"""What none of them can do."""
 _OPENING = ("authenticate", "session/new", "session/load", "session/resume", "session/fork")
 """The calls during which there may be no conversation that could show a question."""
 
@@ -120,23 +116,22 @@ class AcpAgent(Agent):
         """What the agent calls itself; what the person calls it until it has said that."""
         return self.info.info.title or self.info.info.name or self.command.name
 
-    def has(self, feature: str) -> bool:
-        """Whether the agent has a feature: load, list, delete, fork, folders, image, embedded, http, logout."""
-        abilities = self.info.abilities
-        return {
-            "load": abilities.load_session or abilities.session_capabilities.resume,
-            "list": abilities.session_capabilities.list,
-            "delete": abilities.session_capabilities.delete,
-            "image": abilities.prompt_capabilities.image,
-            "embedded": abilities.prompt_capabilities.embedded_context,
-            "fork": abilities.session_capabilities.fork,
-            "folders": abilities.session_capabilities.additional_directories,
-            "http": abilities.mcp_capabilities.http,
-            "logout": abilities.auth.logout,
-        }.get(feature, False)
-
     def can(self, feature: Feature) -> bool:
-        return feature not in _OTHERS and all(map(self.has, _FEATURES.get(feature, ())))
+        match feature:
+            case "history" | "rewind" | "tasks" | "sign_in":
+                return False
+            case "sessions":
+                return self.info.sessions.list
+            case "fork":
+                return self.info.sessions.fork and self.can_restart
+            case "sign_out":
+                return self.info.abilities.auth.logout
+            case _:
+                return True
+
+    @property
+    def can_restart(self) -> bool:
+        return self.info.abilities.load_session or self.info.sessions.resume
 
     def missing(self, what: str) -> MissingFeatureError:
         return MissingFeatureError(what, f"{self.name} can't {what}.", "")
@@ -313,7 +308,7 @@ class AcpAgent(Agent):
             SignInError: see `create`.
             SessionGoneError: it has no such session.
         """
-        if not self.has("load"):
+        if not self.can_restart:
             raise self.missing("resume a conversation")
         if pause := extensions.pause_before_load(self.info.info.name, session.begun, time.time()):
             logger.info("%s would empty the conversation if it loaded it now: %.0f s are waited", self.name, pause)
@@ -351,7 +346,7 @@ class AcpAgent(Agent):
         return AgentSession(id=forked.session_id, folder=folder, client_id=OURS, begun=time.time())
 
     async def detach(self, session: AgentSession) -> None:
-        if self.info.abilities.session_capabilities.close:
+        if self.info.sessions.close:
             with contextlib.suppress(AgentError):
                 await self.peer.call("session/close", {"sessionId": session.id or self.session}, DETACH_LIMIT)
 
@@ -369,14 +364,15 @@ class AcpAgent(Agent):
             MissingFeatureError: the agent can't, or can only list them.
         """
         self.need("sessions", "delete a conversation")
-        if not self.has("delete"):
+        if not self.info.sessions.delete:
             raise self.missing("delete a conversation")
         await self.call("session/delete", {"sessionId": session.id})
 
     async def _around(self, folder: str) -> dict[str, Any]:
         """What a session gets besides its folder: MCP servers, and the other folders of the window."""
         around = await self.place.surroundings()
-        others = [each for each in around.folders if each != folder] if self.has("folders") else []
+        takes = self.info.sessions.additional_directories
+        others = [each for each in around.folders if takes and each != folder]
         self.folders = tuple(others)
         more = {"additionalDirectories": others} if others else {}
         return {"mcpServers": [*self._servers(), *await self._own_servers(around)], **more}
@@ -385,7 +381,7 @@ class AcpAgent(Agent):
         """The person's own MCP servers. What can't be offered is said."""
         if not around.servers:
             return []
-        environment, has_http = await self.place.login.get(), self.has("http")
+        environment, has_http = await self.place.login.get(), self.info.abilities.mcp_capabilities.http
         entries, missing = await asyncio.to_thread(
             partial(_offered_servers, around.servers, environment, has_http=has_http, hide=self._hide)
         )
@@ -395,7 +391,7 @@ class AcpAgent(Agent):
 
     def _servers(self) -> list[Mapping[str, Any]]:
         """The editor's own MCP server, as the protocol has it, if the agent is offered that."""
-        if self._offered is None and self.has("http"):
+        if self._offered is None and self.info.abilities.mcp_capabilities.http:
             self._offered = self.place.admit(self.name)
             if self._offered:
                 self._hide(self._offered.token)
@@ -426,9 +422,10 @@ class AcpAgent(Agent):
 
     def _suited(self, block: Block) -> Block:
         """A block of a prompt as the agent takes it."""
-        if block.get("type") == "image" and not self.has("image"):
+        takes = self.info.abilities.prompt_capabilities
+        if block.get("type") == "image" and not takes.image:
             raise UnsendableError(f"{self.name} doesn't take pictures.", "Remove the picture.")
-        if block.get("type") == "resource" and not self.has("embedded"):
+        if block.get("type") == "resource" and not takes.embedded_context:
             resource = block["resource"]
             return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
         return block
@@ -456,11 +453,9 @@ class AcpAgent(Agent):
         await self.services.terminals.kill_all()
 
     async def edited(self, path: str, proposed: str, content: str) -> None:
-        """The person has edited a proposal before they allow it: `content` is written, and the agent is told."""
         await self.services.files.allowed(Edited(path, proposed, content))
 
     async def stop_terminal(self, terminal: str) -> bool:
-        """End what runs in a terminal. Returns False if nothing does; the agent is told how it has ended."""
         return await self.services.terminals.stop(terminal)
 
     async def is_file(self, path: str) -> bool:
@@ -524,28 +519,14 @@ class AcpAgent(Agent):
         return ways(self.command, self.info.auth_methods)
 
     async def authenticate(self, method: str) -> None:
-        """Sign in by one of its own methods, which may open a browser and wait for the person.
-
-        Raises:
-            AgentError: it refuses.
-        """
         self.services.expect_questions()
         await self.peer.call("authenticate", {"methodId": method}, None)
         # The agent says so, which need not be true.
         self.prompts.signed_in()
 
     async def sign_out(self) -> None:
-        """Have the agent forget who the person is.
-
-        Raises:
-            AgentError: it refuses.
-        """
         self.need("sign_out", "sign you out")
         await self.call("logout", {})
-
-    @property
-    def can_restart(self) -> bool:
-        return self.has("load")
 
     @property
     def is_signed_out(self) -> bool:

@@ -17,15 +17,15 @@ import re
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...background import answered
 from ...platforms.files import FolderEntry, HangingError, MissingError, place, resolved
 from ...review.disk import BOM, DiskFile, Encodings, SourceText, encode_like, read_bytes, read_file
 from . import extensions
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
+from .tool_calls import is_same
 
 if TYPE_CHECKING:
     from .client import AcpAgent
@@ -94,8 +94,7 @@ MAX_REFUSALS = 3
 """After so many refusals of files outside, no more questions are asked in a chat."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
+class Edited(NamedTuple):
     """A proposal that the person has edited before they allowed it."""
 
     path: str
@@ -125,25 +124,19 @@ class Files:
 
     def hand_over(self) -> dict[str, Any]:
         """What the next instance needs to go on."""
-        edited, written = (
-            [(each.path, each.proposed, each.content) for each in some]
-            for some in (self._edited.values(), self._written)
-        )
         return {
-            "edited": edited,
-            "written": written,
-            "read": dict(self._read),
-            "answers": dict(self._answers),
+            "edited": self._edited,
+            "written": self._written,
+            "read": self._read,
+            "answers": self._answers,
             "refusals": self._refusals,
         }
 
-    async def take_over(self, left: Mapping[str, Any]) -> None:
+    def take_over(self, left: Mapping[str, Any]) -> None:
         """Go on with what `hand_over` has left."""
-        self._answers, self._refusals = dict(left["answers"]), left["refusals"]
-        self._read = dict(left["read"])
+        self._read, self._answers, self._refusals = left["read"], left["answers"], left["refusals"]
+        self._edited = {key: Edited(*edited) for key, edited in left["edited"].items()}
         self._written = [Edited(*written) for written in left["written"]]
-        for edited in left["edited"]:
-            await self.allowed(Edited(*edited))
 
     async def read(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer `fs/read_text_file`.
@@ -187,7 +180,7 @@ class Files:
         path = await self._allowed(params, writes=True)
         async with self._writing:
             edited = self._edited.get(os.path.normcase(path))
-            if edited and _is_same(edited.proposed, content):
+            if edited and is_same(edited.proposed, content):
                 content = edited.content
             await self._check_unsaved(path, content)
             await self._write(path, content, params)
@@ -241,7 +234,7 @@ class Files:
             async with self._writing:
                 found = await self.texts(edited.path)
                 # What is neither text is what the agent has changed later in the turn.
-                if any(_is_same(text, edited.proposed) for text in found) and not await self._is_written(edited):
+                if any(is_same(text, edited.proposed) for text in found) and not await self._is_written(edited):
                     self._keep(edited)
 
     def _keep(self, lost: Edited) -> None:
@@ -254,21 +247,21 @@ class Files:
     async def _is_written(self, edited: Edited) -> bool:
         """Whether a file holds the person's text, which is written if it holds the agent's."""
         found = await self.texts(edited.path)
-        if any(_is_same(text, edited.content) for text in found):
+        if any(is_same(text, edited.content) for text in found):
             return True
-        if not any(_is_same(text, edited.proposed) for text in found):
+        if not any(is_same(text, edited.proposed) for text in found):
             return False
         try:
             real = await answered(edited.path, partial(resolved, edited.path))
             await self._write(real, edited.content, {})
         except (OSError, RequestError):
             return False
-        return any(_is_same(text, edited.content) for text in await self.texts(edited.path))
+        return any(is_same(text, edited.content) for text in await self.texts(edited.path))
 
     async def _check_unsaved(self, path: str, content: str) -> None:
         """Raise a RequestError if a write would take away unsaved text that the agent doesn't know."""
         unsaved = await self._editor.files.buffer(path)
-        if unsaved is None or _is_same(unsaved, content) or self._read.get(os.path.normcase(path)) == unsaved:
+        if unsaved is None or is_same(unsaved, content) or self._read.get(os.path.normcase(path)) == unsaved:
             return
         raise RequestError(INTERNAL_ERROR, UNSAVED.format(path=path))
 
@@ -367,11 +360,6 @@ def _marked(text: SourceText, before: SourceText) -> str:
 def _is_below(path: str, folder: str) -> bool:
     path, folder = os.path.normcase(path), os.path.normcase(folder)
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
-
-
-def _is_same(one: str, other: str) -> bool:
-    """Whether two texts differ in nothing but line endings and a byte order mark."""
-    return SourceText(one).shown == SourceText(other).shown
 
 
 def _part(text: str, line: int | None, limit: int | None) -> str:

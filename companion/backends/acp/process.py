@@ -46,11 +46,12 @@ class TooLong(bytes):
 class Lines:
     """Puts lines together. Holds no more than the limit and one piece."""
 
-    def __init__(self, limit: int = MAX_LINE) -> None:
+    def __init__(self, limit: int = MAX_LINE, rest: bytes = b"", *, is_dropped: bool = False) -> None:
+        """`rest` has come of a line already; `is_dropped` is whether that is too long, and its rest is dropped."""
         self._limit = limit
-        self._pieces: list[bytes] = []
-        self._size = 0
-        self._dropped = False
+        self._pieces = [rest]
+        self._size = len(rest)
+        self.is_dropped = is_dropped
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """The lines that are complete now, without their ends; blank ones are left out."""
@@ -64,34 +65,23 @@ class Lines:
         self._add(data[start:])
 
     @property
-    def is_dropped(self) -> bool:
-        """Whether the line that isn't complete is too long, and its rest is dropped."""
-        return self._dropped
-
-    def restore(self, rest: bytes, *, is_dropped: bool) -> None:
-        """Go on with a line that isn't complete."""
-        self._pieces, self._size, self._dropped = [rest], len(rest), is_dropped
-
-    @property
     def rest(self) -> bytes:
         """What has come of a line that isn't complete."""
         return b"".join(self._pieces)
 
     def _add(self, piece: bytes) -> None:
-        if self._dropped or not piece:
+        if self.is_dropped or not piece:
             return
         if self._size + len(piece) > self._limit:
             self._pieces = [b"".join(self._pieces)[:_HEAD] + piece[:_HEAD]]
-            self._dropped = True
+            self.is_dropped = True
             return
         self._pieces.append(piece)
         self._size += len(piece)
 
     def _take(self) -> bytes:
-        line = b"".join(self._pieces)
-        if self._dropped:
-            line = TooLong(line)
-        self._pieces, self._size, self._dropped = [], 0, False
+        line = TooLong(self.rest) if self.is_dropped else self.rest
+        self._pieces, self._size, self.is_dropped = [], 0, False
         return line
 
 
@@ -206,12 +196,12 @@ class Child:
         self.started = started
         """When it was made, as a Unix time in seconds; None if it had ended already."""
         self._code = code
+        self._ended = asyncio.wrap_future(code)
         self.output, self.errors = (Pipe(data) for data in unread)
         self.broken = asyncio.Event()
         """Set once it was to get something and has closed its input."""
         self._input: asyncio.WriteTransport | None = None
         self._is_input_closed = False
-        self._ended: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     @property
     def pid(self) -> int:
@@ -294,9 +284,8 @@ class Child:
         return not self.unsent
 
     async def connect(self) -> None:
-        """Begin to read, and to wait for the end."""
+        """Begin to read."""
         loop = asyncio.get_running_loop()
-        self._code.add_done_callback(lambda code: _tell(code.result(), loop, self._ended))
         for pipe, protocol in ((self._process.stdout, self.output), (self._process.stderr, self.errors)):
             if pipe:
                 await loop.connect_read_pipe(lambda protocol=protocol: protocol, _ours(pipe, "rb"))
@@ -391,18 +380,10 @@ def _ours(pipe: Any, mode: str) -> Any:
 def _waited(process: Popen[bytes]) -> Future[int]:
     """What a process returns. The one thread that waits for it goes on over reloads."""
     code: Future[int] = Future()
+    code.set_running_or_notify_cancel()  # nobody who waits for it can cancel it
     wait = threading.Thread(target=lambda: code.set_result(process.wait()), name="qwen-companion-child", daemon=True)
     wait.start()
     return code
-
-
-def _tell(code: int, loop: asyncio.AbstractEventLoop, ended: asyncio.Future[int]) -> None:
-    def tell() -> None:
-        if not ended.done():
-            ended.set_result(code)
-
-    with contextlib.suppress(RuntimeError):  # the loop has gone: the process was left
-        loop.call_soon_threadsafe(tell)
 
 
 MARK = "QWEN_COMPANION_AGENT"
@@ -514,7 +495,7 @@ class AgentProcess:
         await asyncio.wait([self._listening], timeout=CLOSE_LIMIT)
         is_killed = self.has_answered and -code in _KILLED
         said = "" if is_killed else _telling(self._errors, is_start=not self.has_answered).rstrip(".")
-        how = self._why or said or _exit(code)
+        how = self._why or said or (f"it has returned {code}" if code >= 0 else f"it was ended by {signal_name(code)}")
         return EndedError(self.agent, how) if self.has_answered else AgentStartError(self.agent, how)
 
     async def stop(self, limit: float = STOP_LIMIT) -> None:
@@ -631,9 +612,8 @@ async def start(
 
 async def take_over(left: Mapping[str, Any]) -> AgentProcess:
     """An agent that `AgentProcess.hand_over` has left."""
-    lines = Lines()
     rest, is_dropped = left["line"]
-    lines.restore(rest, is_dropped=is_dropped)
+    lines = Lines(rest=rest, is_dropped=is_dropped)
     return AgentProcess(left["agent"], await resume_child(left["child"]), left["secrets"], lines, has_answered=True)
 
 
@@ -693,12 +673,11 @@ def _telling(lines: Sequence[str], *, is_start: bool) -> str:
     return said[-1] if said and is_start else ""
 
 
-def _exit(code: int) -> str:
-    if code >= 0:
-        return f"it has returned {code}"
+def signal_name(code: int) -> str:
+    """The signal that has ended a process, by the negative number that this has returned."""
     with contextlib.suppress(ValueError):
-        return f"it was ended by {signal.Signals(-code).name}"
-    return f"it was ended by signal {-code}"
+        return signal.Signals(-code).name
+    return f"signal {-code}"
 
 
 MAX_HELD = 4096

@@ -125,13 +125,14 @@ class Initialized(Wire):
 
     protocol_version: Any = None
     info: Annotated[_Info, part(_Info), Field(alias="agentInfo")] = _Info()
-    abilities: Annotated[
-        _Abilities,
-        part(_Abilities),
-        Field(alias="agentCapabilities"),
-    ] = _Abilities()
+    abilities: Annotated[_Abilities, part(_Abilities), Field(alias="agentCapabilities")] = _Abilities()
     auth_methods: Annotated[tuple[AuthMethod, ...], parts(AuthMethod)] = ()
     meta: Object = Field(default_factory=dict, alias="_meta")
+
+    @property
+    def sessions(self) -> _Sessions:
+        """What it can do with sessions."""
+        return self.abilities.session_capabilities
 
 
 def _values(options: object) -> tuple[OptionValue, ...]:

@@ -480,6 +480,6 @@ class Services:
 
     async def take_over(self, left: Mapping[str, Any]) -> None:
         """Go on with what `hand_over` has left."""
-        await self.files.take_over(left["files"])
+        self.files.take_over(left["files"])
         self._agent.decoder.calls.take_over(left["calls"])
         await self.terminals.take_over(left["terminals"])

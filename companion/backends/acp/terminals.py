@@ -6,11 +6,9 @@ Output is kept up to a limit, from its end, without colours. A cancel kills what
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import itertools
 import os
-import signal
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,7 +18,7 @@ from ..wire import objects, texts
 from . import decoder
 from .decoder import Printed
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
-from .process import Child, Printing, end_group, resume_child, start_child
+from .process import Child, Printing, end_group, resume_child, signal_name, start_child
 from .tool_calls import is_over
 
 if TYPE_CHECKING:
@@ -61,12 +59,8 @@ class AgentTerminal:
         code = self._process.returncode
         if code is None:
             return None
-        if code >= 0:
-            return {"exitCode": code, "signal": None}
-        name = str(-code)
-        with contextlib.suppress(ValueError):
-            name = signal.Signals(-code).name
-        return {"exitCode": None, "signal": name}
+        is_signal = code < 0
+        return {"exitCode": None if is_signal else code, "signal": signal_name(code) if is_signal else None}
 
     async def wait(self) -> dict[str, Any]:
         """Wait until it has ended, and all its output is there. What it has left behind may print on."""

@@ -221,7 +221,7 @@ def place(text: str, edit: Replacement, effort: Effort) -> str | None:
 
 def _whole(edits: Sequence[Replacement], texts: Sequence[str], effort: Effort) -> tuple[str, str] | None:
     """A file before and after some edits; None if they fit none of its texts, or if that costs too much."""
-    if len(edits) == 1 and edits[0].old and any(_is_same(text, edits[0].old) for text in texts):
+    if len(edits) == 1 and edits[0].old and any(is_same(text, edits[0].old) for text in texts):
         return edits[0].old, edits[0].new
     for text in texts:
         changed: str | None = text
@@ -288,5 +288,6 @@ def _is_diff(part: object) -> bool:
     return has_texts and fields.get("type") == "diff"
 
 
-def _is_same(one: str, other: str) -> bool:
+def is_same(one: str, other: str) -> bool:
+    """Whether two texts differ in nothing but line endings and a byte order mark."""
     return SourceText(one).shown == SourceText(other).shown

@@ -10,8 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from http import HTTPStatus
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
@@ -104,7 +103,7 @@ def _either(character: str) -> str:
 
 
 class DaemonAgent(Agent):
-    """One daemon. Use it with `async with`, or close it. Features, never the version, decide what it can do."""
+    """One daemon. Close it. Features, never the version, decide what it can do."""
 
     model_is_default = True
 
@@ -160,14 +159,6 @@ class DaemonAgent(Agent):
         self._need(feature)
         return f"/workspaces/{quote(self._folder, safe='')}{route}"
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
     # The daemon
 
     async def connect(self, folder: str) -> str:
@@ -179,7 +170,7 @@ class DaemonAgent(Agent):
         transport = self.transport
         end = asyncio.get_running_loop().time() + BOOT_LIMIT
         while True:
-            capabilities = decoder.capabilities(await transport.json("GET", "/capabilities"))
+            capabilities = read(decoder.Capabilities, await transport.json("GET", "/capabilities"))
             if capabilities is None:
                 raise trouble(HTTPStatus.OK) if transport.is_known else not_a_daemon(self.address.url)
             found = await asyncio.to_thread(capabilities.folder, folder)

@@ -10,9 +10,10 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Annotated, Any, Literal, TypeVar, cast
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field
 
 from ... import json_text
 from ...conversation import events
@@ -20,6 +21,7 @@ from ...conversation.events import MOST_TURNS, Envelope, Replay
 from ...conversation.failures import ChatError, SessionEndedError, StaleError, StreamLostError
 from ...conversation.snapshot import ChatNotice, Choices, ContextWindow, Queued, Task
 from ...json_text import as_list, as_object, as_text
+from .. import wire
 from ..agent import SigningIn
 from ..updates import decode_permission, decode_update, ignored
 from ..wire import (
@@ -317,10 +319,9 @@ def read(model: type[M], answer: Mapping[str, Any]) -> M:
     Raises:
         RefusedError: it isn't one.
     """
-    try:
-        return model.model_validate({name: value for name, value in answer.items() if value is not None})
-    except ValidationError:
-        raise RefusedError(200, "its answer can't be read") from None
+    if (found := wire.read(model, answer)) is None:
+        raise RefusedError(HTTPStatus.OK, "its answer can't be read")
+    return found
 
 
 class _Workspace(Wire):
@@ -350,14 +351,6 @@ class Capabilities(Wire):
 
 def _real(folder: str) -> str:
     return os.path.normcase(os.path.realpath(folder))
-
-
-def capabilities(answer: Mapping[str, Any]) -> Capabilities | None:
-    """What `/capabilities` says; None if it is no daemon's."""
-    try:
-        return Capabilities.model_validate(answer)
-    except ValidationError:
-        return None
 
 
 class _Option(Wire):

@@ -149,18 +149,37 @@ def _begin(
 ) -> tuple[subprocess.Popen[bytes], str, str]:
     """Start it. Returns its process, its folder and the file with what it prints. Blocks."""
     folder = real_folder(folder)
+    line = [*command, "serve", "--hostname", "127.0.0.1", "--port", "0", "--workspace", folder, "--no-web"]
     # A pipe would break when the plugin is reloaded, and the daemon with it.
     output, path = tempfile.mkstemp(prefix="qwen-serve-", suffix=".log")
     try:
         with os.fdopen(output, "wb") as printed:
-            process = _spawn(command, folder, environment, printed.fileno())
-    except BaseException:
+            process = programs.start(
+                [*line, "--require-auth"],
+                environment,
+                folder=folder,
+                is_bound=True,
+                stdin=subprocess.DEVNULL,
+                stdout=printed.fileno(),
+                stderr=subprocess.STDOUT,
+            )
+    except BaseException as error:
         _remove(path)
+        if isinstance(error, OSError):
+            raise _start_error(error, command, folder) from None
         raise
+    # Somebody has to wait for it, or it stays in the list of processes.
+    threading.Thread(target=process.wait, name="qwen-serve", daemon=True).start()
     # Before it listens, for it outlives an editor that is killed meanwhile.
     with contextlib.suppress(psutil.Error):
         children.record(process.pid, psutil.Process(process.pid).create_time())
     return process, folder, path
+
+
+def _start_error(error: OSError, command: Sequence[str], folder: str) -> DaemonError:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError):
+        return not_started(error.strerror or "it can't be run")
+    return no_qwen(command[0]) if os.path.isdir(folder) else not_started(f"there is no folder {folder}")
 
 
 def _give_up(pid: int, path: str) -> None:
@@ -172,29 +191,6 @@ def _remove(path: str) -> None:
     """Remove what it has printed. Where the file is in use it can't be removed; it holds a few lines."""
     with contextlib.suppress(OSError):
         os.unlink(path)
-
-
-def _spawn(command: Sequence[str], folder: str, environment: Mapping[str, str], output: int) -> subprocess.Popen[bytes]:
-    line = [*command, "serve", "--hostname", "127.0.0.1", "--port", "0", "--workspace", folder, "--no-web"]
-    try:
-        process = programs.start(
-            [*line, "--require-auth"],
-            environment,
-            folder=folder,
-            is_bound=True,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        if not os.path.isdir(folder):
-            raise not_started(f"there is no folder {folder}") from None
-        raise no_qwen(command[0]) from None
-    except OSError as error:
-        raise not_started(error.strerror or "it can't be run") from None
-    # Somebody has to wait for it, or it stays in the list of processes.
-    threading.Thread(target=process.wait, name="qwen-serve", daemon=True).start()
-    return process
 
 
 async def _listening(

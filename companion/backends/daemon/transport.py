@@ -96,40 +96,47 @@ def loads(text: str, keep: Keep = lambda _name, item, _text: item) -> object:
         ValueError: it isn't JSON.
         RecursionError: it is nested too deeply.
     """
-    at = _skip(text, 0)
-    if text[at : at + 1] != "{":
+    start = _skip(text, 0)
+    if text[start : start + 1] != "{":
         return json.loads(text)
     found: dict[str, Any] = {}
-    at = _skip(text, at + 1)
-    if text[at : at + 1] == "}":
-        return _ended(found, text, at + 1)
-    while True:
+
+    def member(at: int) -> int:
         name, at = _DECODER.raw_decode(text, at)
         if not isinstance(name, str):
             raise ValueError("A name is missing.")  # noqa: TRY004 - the text is wrong, not an argument's type
-        at = _skip(text, _after(":", text, at))
-        if text[at : at + 1] == "[":
-            found[name], at = _list(text, at, lambda item, own, name=name: keep(name, item, own))
-        else:
-            found[name], at = _DECODER.raw_decode(text, at)
-        at = _skip(text, at)
-        if text[at : at + 1] == "}":
-            return _ended(found, text, at + 1)
-        at = _skip(text, _after(",", text, at))
+        at = _after(":", text, at)
+        if text[at : at + 1] != "[":
+            found[name], end = _DECODER.raw_decode(text, at)
+            return end
+        items: list[object] = []
+
+        def item(at: int) -> int:
+            value, end = _DECODER.raw_decode(text, at)
+            items.append(keep(name, value, text[at:end]))
+            return end
+
+        found[name] = items
+        return _each(text, at, "]", item)
+
+    if _skip(text, _each(text, start, "}", member)) != len(text):
+        raise ValueError("There is something behind the object.")
+    return found
 
 
-def _list(text: str, at: int, keep: Callable[[object, str], object]) -> tuple[list[object], int]:
-    found: list[object] = []
+def _each(text: str, at: int, close: str, read: Callable[[int], int]) -> int:
+    """Read the parts of a list or an object, which begins at a place. Returns the place behind it.
+
+    `read` gets the place of a part, and returns the one behind that.
+    """
     at = _skip(text, at + 1)
-    if text[at : at + 1] == "]":
-        return found, at + 1
+    if text[at : at + 1] == close:
+        return at + 1
     while True:
-        item, end = cast("tuple[object, int]", _DECODER.raw_decode(text, at))
-        found.append(keep(item, text[at:end]))
-        at = _skip(text, end)
-        if text[at : at + 1] == "]":
-            return found, at + 1
-        at = _skip(text, _after(",", text, at))
+        at = _skip(text, read(at))
+        if text[at : at + 1] == close:
+            return at + 1
+        at = _after(",", text, at)
 
 
 def _skip(text: str, at: int) -> int:
@@ -141,13 +148,7 @@ def _after(sign: str, text: str, at: int) -> int:
     at = _skip(text, at)
     if text[at : at + 1] != sign:
         raise ValueError(f"“{sign}” is missing at {at}.")
-    return at + 1
-
-
-def _ended(found: dict[str, Any], text: str, at: int) -> dict[str, Any]:
-    if _skip(text, at) != len(text):
-        raise ValueError("There is something behind the object.")
-    return found
+    return _skip(text, at + 1)
 
 
 MAX_REASON = 300

@@ -13,7 +13,8 @@ import pytest
 
 from companion.backends.acp import process
 from companion.backends.children import begun
-from companion.backends.daemon.decoder import capabilities
+from companion.backends.daemon.decoder import Capabilities
+from companion.backends.wire import read
 from companion.platforms import programs
 
 from ..conftest import until
@@ -71,7 +72,7 @@ async def test_a_process_that_nobody_waits_for_any_more_is_ended(is_late: bool):
 
 async def test_looks_at_files_on_a_loop_are_noticed(looks_on_loops: list[str], tmp_path: Path):
     """The fixture that watches over all tests of this folder."""
-    found = capabilities({"features": [], "workspaceCwd": str(tmp_path)})
+    found = read(Capabilities, {"features": [], "workspaceCwd": str(tmp_path)})
     assert found
     folder = found.folder
     asyncio.get_running_loop().call_soon(folder, str(tmp_path))

@@ -75,7 +75,7 @@ async def test_an_edited_proposal_that_was_written_is_looked_at_again_after_a_re
     await before.allowed(Edited(str(path), "theirs", "mine"))
     await before.settle([str(path)])
     assert path.read_text(encoding="utf-8") == "mine"
-    await after.take_over(before.hand_over())
+    after.take_over(before.hand_over())
     path.write_text("theirs", encoding="utf-8")  # as OpenCode does after its tool call
     await after.settle_all()
     assert path.read_text(encoding="utf-8") == "mine"

@@ -18,6 +18,7 @@ from companion.backends.daemon.address import DEFAULT_URL, Address, Token, resol
 from companion.backends.daemon.client import DaemonAgent
 from companion.conversation import failures
 
+from ....parts import closing
 from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked, run
 
 SESSION = AgentSession(id="s", folder="/w").model_copy(update={"client_id": "c"})
@@ -103,7 +104,7 @@ async def test_a_folder_is_found_by_its_real_path(daemon: FakeDaemon, tmp_path: 
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     daemon.capabilities("/other", str(tmp_path / "real"))
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         assert await client.connect(str(tmp_path / "link")) == str(tmp_path / "real")
         assert client.capabilities
         assert client.capabilities.version == "1.2.3"
@@ -119,13 +120,13 @@ async def test_a_daemon_that_boots_is_given_time_to_name_its_workspaces(daemon: 
         return 200, {"features": FEATURES, "workspaceCwd": "/other", "workspaces": next(answers)}
 
     daemon.routes["GET /capabilities"] = capabilities
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         assert await client.connect("/w") == "/w"
 
 
 async def test_a_daemon_elsewhere_is_refused(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch):
     daemon.capabilities("/one", "/two")
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         with pytest.raises(errors.DaemonError, match="works in /one, /two, not in /w"):
             await client.connect("/w")
         monkeypatch.setattr(client_module, "BOOT_LIMIT", -1)
@@ -136,7 +137,7 @@ async def test_a_daemon_elsewhere_is_refused(daemon: FakeDaemon, monkeypatch: py
 
 async def test_a_daemon_without_a_needed_feature_is_refused(daemon: FakeDaemon):
     daemon.capabilities("/w", features=["session_create"])
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         with pytest.raises(failures.MissingFeatureError, match="session_events"):
             await client.connect("/w")
 
@@ -144,13 +145,13 @@ async def test_a_daemon_without_a_needed_feature_is_refused(daemon: FakeDaemon):
 @pytest.mark.parametrize("answer", [(404, b"<html>"), (200, b"<html>"), (200, {"hello": 1}), (200, [1]), (302, b"")])
 async def test_what_is_no_daemon_is_refused(daemon: FakeDaemon, answer: Any):
     daemon.routes["GET /capabilities"] = answer
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         with pytest.raises(errors.DaemonError, match="is not `qwen serve`"):
             await client.connect("/w")
 
 
 async def test_no_daemon():
-    async with DaemonAgent(Address("http://127.0.0.1:9")) as client:
+    async with closing(DaemonAgent(Address("http://127.0.0.1:9"))) as client:
         with pytest.raises(errors.TemporaryError, match="No daemon answers") as raised:
             await client.connect("/w")
         assert not raised.value.final
@@ -158,7 +159,7 @@ async def test_no_daemon():
 
 
 async def test_a_daemon_that_hangs_or_hangs_up(monkeypatch: pytest.MonkeyPatch):
-    async with FakeDaemon().serving() as daemon, DaemonAgent(daemon.address) as client:
+    async with FakeDaemon().serving() as daemon, closing(DaemonAgent(daemon.address)) as client:
         daemon.routes["GET /x"] = None
         with pytest.raises(failures.StreamLostError):
             await client.page("/x")
@@ -189,7 +190,7 @@ async def speaking(head: str, part: bytes, pause: float, act: Callable[[DaemonAg
 
     server = await asyncio.start_server(speak, "127.0.0.1", 0)
     address = Address(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-    async with server, DaemonAgent(address, cursors={"s": None}) as client:
+    async with server, closing(DaemonAgent(address, cursors={"s": None})) as client:
         await act(client)
     return said
 
@@ -252,7 +253,7 @@ def test_a_client_that_is_closed_while_it_connects_leaves_no_connection(turns: i
 async def test_an_answer_that_is_too_large_is_refused(daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(transport, "MAX_ANSWER", 2 * 1024 * 1024)
     daemon.capabilities("/w")
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         await client.connect("/w")
         daemon.routes["GET /x"] = 200, {"x": "x" * 2 * 1024 * 1024}
         with pytest.raises(errors.RefusedError, match="has more than 2 MB"):
@@ -301,7 +302,7 @@ async def test_refusals_say_what_to_do(
 ):
     daemon.capabilities("/w")
     daemon.routes["POST /session/s/prompt"] = status, body
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         await client.connect("/w")
         with pytest.raises(kind, match=words) as raised:
             await client.prompt(SESSION, [])
@@ -312,7 +313,7 @@ async def test_refusals_say_what_to_do(
 
 async def test_a_missing_token_is_asked_for(daemon: FakeDaemon):
     daemon.routes["GET /x"] = 401, b""
-    async with DaemonAgent(Address(daemon.address.url)) as client:
+    async with closing(DaemonAgent(Address(daemon.address.url))) as client:
         with pytest.raises(errors.DaemonError, match="wants a token"):
             await client.page("/x")
     assert "authorization" not in daemon.requests[0].headers
@@ -321,7 +322,7 @@ async def test_a_missing_token_is_asked_for(daemon: FakeDaemon):
 async def test_how_long_to_wait(daemon: FakeDaemon):
     daemon.routes["GET /x"] = 429, {"error": "slow down"}, {"Retry-After": "5"}
     daemon.routes["GET /y"] = 429, b"", {"Retry-After": "soon"}
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         with pytest.raises(errors.TemporaryError) as raised:
             await client.page("/x")
         assert raised.value.retry_after == 5

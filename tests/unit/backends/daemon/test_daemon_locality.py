@@ -21,6 +21,7 @@ from companion.backends.daemon.decoder import Capabilities
 from companion.backends.daemon.locality import NOT_TOLD, ROUTES, text, where
 from companion.conversation.snapshot import Locality
 
+from ....parts import closing
 from ...fake_daemon import TOKEN, FakeDaemon, Request
 
 KEY = "sk-a-key-that-nobody-sees"
@@ -115,7 +116,7 @@ async def test_it_is_here_if_it_sees_a_file_that_was_just_written_here(tmp_path:
             return (200, {"type": "file"}) if is_there else (404, {"error": "no such file"})
 
         daemon.routes["GET /stat"] = stat
-        async with DaemonAgent(daemon.address) as client:
+        async with closing(DaemonAgent(daemon.address)) as client:
             assert await client.is_here(str(project)) == sees
             assert not await client.is_here(str(project / "missing"))
     assert list(project.iterdir()) == []
@@ -181,7 +182,7 @@ def test_what_is_odd_in_an_answer_is_left_out(answer: dict[str, Any]):
 
 async def test_the_daemon_is_asked_and_what_it_doesnt_have_is_said_so(daemon: FakeDaemon):
     daemon.routes["GET /workspace/mcp"] = 200, {"servers": []}
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         shown = await client.describe(Locality("this computer", "/w"))
     assert shown.count(NOT_TOLD) == len(ROUTES)  # the version is not told either
     assert "## MCP servers\n\nNone.\n" in shown

@@ -23,6 +23,7 @@ from companion.conversation import failures
 from companion.conversation.events import Envelope
 from companion.conversation.snapshot import ContextWindow, Queued
 
+from ....parts import closing
 from ...fake_daemon import FEATURES, TOKEN, FakeDaemon, Request, faked
 from .test_daemon_client import SESSION
 from .test_daemon_events import SESSION as RECORDED
@@ -46,7 +47,7 @@ async def test_what_the_routes_send(daemon: FakeDaemon):
         "GET /session/s/export": (200, b"# text"),
         "GET /session/s/context-usage": (200, {"usage": {"totalTokens": 1, "contextWindowSize": 2}}),
     }
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         assert (await client.create("/w")).client_id == "c"
         assert await client.prompt(SESSION, [prompt.text_block("\ud800")]) == "p"
         await client.cancel(SESSION)
@@ -73,7 +74,7 @@ async def test_what_the_routes_send(daemon: FakeDaemon):
 
 async def test_votes_that_come_too_late_or_by_the_older_route(daemon: FakeDaemon):
     daemon.capabilities("/w", features=[each for each in FEATURES if each != "session_permission_vote"])
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         await client.connect("/w")
         daemon.routes["POST /permission/r"] = 404, {"error": "No pending permission request"}
         with pytest.raises(failures.AlreadyAnsweredError):
@@ -97,7 +98,7 @@ async def test_no_proxy_of_the_environment_comes_between_us_and_this_machine(
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
     daemon.capabilities("/w")
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         assert await client.connect("/w") == "/w"
 
 
@@ -111,7 +112,7 @@ async def test_the_list_of_sessions_comes_in_pages():
 
         daemon.capabilities("/w", features=[*FEATURES, "session_organization", "session_archive"])
         daemon.routes["GET /workspace/%2Fw/sessions"] = sessions
-        async with DaemonAgent(daemon.address) as client:
+        async with closing(DaemonAgent(daemon.address)) as client:
             await client.connect("/w")
             first = await client.list_sessions("/w")
             assert [(each.id, each.is_pinned) for each in first.sessions] == [("1", True)]
@@ -129,7 +130,7 @@ async def test_the_list_of_sessions_comes_in_pages():
 async def test_a_daemon_without_an_order_of_its_own_is_not_asked_for_one(daemon: FakeDaemon):
     daemon.capabilities("/w")
     daemon.routes["GET /workspace/%2Fw/sessions"] = 200, {}
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         await client.connect("/w")
         assert await client.list_sessions("/w") == SessionPage(())
         assert daemon.asked("GET /workspace/%2Fw/sessions")[0].route.endswith("?size=50")
@@ -156,7 +157,7 @@ async def test_sessions_are_searched_archived_pinned_and_exported_from_the_archi
         "PATCH /workspaces/%2Fw/session/s/organization": (200, {}),
         "GET /workspaces/%2Fw/session/s/archive/export": (200, b"archived"),
     }
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         await client.connect("/w")
         assert [(each.session.id, each.snippet) for each in await client.search_sessions("/w", "cats " * 100)] == [
             ("1", "about cats")
@@ -194,7 +195,7 @@ async def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_rout
         "GET /workspaces/%2Fw/session/s/export": (200, b"own"),
         "POST /workspaces/%2Fw/sessions/delete": (200, {"removed": ["s"]}),
     }
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         await client.connect("/w")
         assert await client.is_file("own.py") == bool(features)
         asks = (
@@ -220,7 +221,7 @@ async def test_a_folder_that_is_not_the_daemons_primary_one_is_named_in_the_rout
 async def test_a_session_is_deleted_whether_it_runs_or_not(daemon: FakeDaemon):
     daemon.routes["DELETE /session/s"] = 404, {"error": "x", "code": "session_not_found"}
     daemon.routes["POST /sessions/delete"] = 200, {"removed": ["s"], "errors": []}
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         await client.delete_session(SESSION)
         daemon.routes["POST /sessions/delete"] = 200, {"errors": [{"error": "in use"}]}
         with pytest.raises(errors.RefusedError, match="in use"):
@@ -237,7 +238,7 @@ async def test_a_session_is_loaded_with_its_queue(daemon: FakeDaemon):
         {"promptId": "q", "text": "b", "state": "queued", "originatorClientId": "c"},
     ]
     daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": pending}
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         session, history = await client.load(SESSION)
         assert session.client_id == "new"
         assert (history.is_running, len(history.envelopes)) == (True, 1)
@@ -250,7 +251,7 @@ async def test_a_session_is_loaded_with_its_queue(daemon: FakeDaemon):
 def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
     async def test(daemon: FakeDaemon) -> None:
         cursors: dict[str, EventCursor | None] = {}
-        async with DaemonAgent(daemon.address, cursors=cursors) as client:
+        async with closing(DaemonAgent(daemon.address, cursors=cursors)) as client:
             for cursor in (None, EventCursor("e", 7)):
                 cursors["s"] = cursor
                 async with client.events(SESSION) as envelopes:
@@ -308,7 +309,7 @@ def test_a_gap_is_noticed_and_nothing_is_taken_after_it(begin: int, length: int)
 
 
 async def test_a_session_that_was_not_loaded_has_no_events(daemon: FakeDaemon):
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         with pytest.raises(failures.StaleError):
             await client.events(SESSION).__aenter__()
         daemon.routes |= {"POST /session": (200, {"sessionId": "s"}), "POST /session/s/detach": (204, None)}
@@ -340,7 +341,7 @@ async def test_no_generator_of_a_stream_is_left_to_the_garbage_collector(daemon:
 
     sys.set_asyncgen_hooks(finalizer=collected)
     try:
-        async with DaemonAgent(daemon.address, cursors={"s": None}) as client:
+        async with closing(DaemonAgent(daemon.address, cursors={"s": None})) as client:
             await read_one(client)
             gc.collect()
     finally:
@@ -351,7 +352,7 @@ async def test_no_generator_of_a_stream_is_left_to_the_garbage_collector(daemon:
 
 async def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id(daemon: FakeDaemon):
     daemon.routes["POST /session/s/mid-turn-message"] = None
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         for answer in (
             lambda own: {"messages": [{"messageId": own}], "settledMessageIds": [], "promotedMessageIds": []},
             lambda own: {"messages": [{}], "settledMessageIds": ["x", own]},
@@ -375,7 +376,7 @@ async def test_a_message_for_a_turn_whose_answer_is_lost_is_looked_for_by_its_id
 
 async def test_a_silent_an_endless_and_a_broken_stream(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("companion.backends.daemon.transport.MAX_EVENT", 100)
-    async with FakeDaemon().serving() as daemon, DaemonAgent(daemon.address, cursors={"s": None}) as client:
+    async with FakeDaemon().serving() as daemon, closing(DaemonAgent(daemon.address, cursors={"s": None})) as client:
         for act, words, limit in (
             # To open the stream takes its time, too, on a busy machine.
             (lambda stream: None, "silent", 3),
@@ -406,7 +407,7 @@ def test_the_parts_of_a_prompt():
 async def test_a_number_that_is_none_costs_no_task(daemon: FakeDaemon, number: object):
     task = {"id": "a", "kind": "shell", "startTime": number, "endTime": number, "stats": {"totalTokens": number}}
     daemon.routes["GET /session/s/tasks"] = (200, {"tasks": [task]})
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         assert client.can("tasks")
         [found] = await client.tasks(SESSION)
     assert (found.id, found.began, found.tokens) == ("a", 0, 0)
@@ -439,7 +440,7 @@ async def test_an_odd_item_of_a_list_costs_no_other(daemon: FakeDaemon):
         "GET /session/s/rewind/snapshots": (200, {"snapshots": [{}, {"promptId": "a", "turnIndex": 0}]}),
         "POST /session/s/rewind": (200, {"filesChanged": ["a", 1], "filesFailed": {}}),
     }
-    async with DaemonAgent(daemon.address) as client:
+    async with closing(DaemonAgent(daemon.address)) as client:
         await client.connect("/w")
         assert [each.id for each in (await client.list_sessions("/w")).sessions] == ["a"]
         assert [each.session.id for each in await client.search_sessions("/w", "x")] == ["a"]
