@@ -299,8 +299,8 @@ class Agent(ABC):
 
     # Sessions
 
-    async def list_sessions(self, folder: str, cursor: str = "") -> SessionPage:
-        """A page of the sessions of a folder."""
+    async def list_sessions(self, folder: str, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
+        """A page of the sessions of a folder, or of those of its archive."""
         raise self.missing("list conversations")
 
     async def delete_session(self, session: AgentSession) -> None:
@@ -322,10 +322,6 @@ class Agent(ABC):
     async def pin_session(self, session: AgentSession, *, is_pinned: bool) -> None:
         """Keep a session at the top of the list, or no longer."""
         raise self.missing("pin a conversation")
-
-    async def archived_sessions(self, folder: str, cursor: str = "") -> SessionPage:
-        """A page of the sessions in the archive."""
-        raise self.missing("list archived conversations")
 
     async def archive_session(self, session: AgentSession, *, is_archived: bool) -> None:
         """Put a session into the archive, or take it out again."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from ..conversation.snapshot import Choice
@@ -168,43 +168,51 @@ def parts(model: type[Wire]) -> BeforeValidator:
     return BeforeValidator(several(model))
 
 
-class _Offered(Wire):
+class OfferedChoice(Wire):
+    """A model, a mode, or a value of an option, that can be switched to."""
+
+    id: str = Field(validation_alias=AliasChoices("modelId", "value", "id"))
     name: ShortText = ""
     description: ShortText = ""
 
 
-class ModelChoice(_Offered):
-    """A model that can be switched to."""
+class OfferedChoices(Wire):
+    """The models or the modes of a session."""
 
-    id: str = Field(alias="modelId")
+    current: Text = Field(default="", validation_alias=AliasChoices("currentModelId", "currentModeId"))
+    available: Annotated[
+        tuple[OfferedChoice, ...],
+        parts(OfferedChoice),
+        Field(validation_alias=AliasChoices("availableModels", "availableModes")),
+    ] = ()
 
 
-class ModeChoice(_Offered):
-    """A mode that can be switched to."""
+def _values(options: object) -> tuple[OfferedChoice, ...]:
+    """The values of an option, which may be in groups."""
+    found: list[OfferedChoice] = []
+    for item in as_list(options):
+        is_group = isinstance(as_object(item).get("options"), list)
+        found += several(OfferedChoice)(item["options"] if is_group else [item])
+    return tuple(found)
+
+
+class ConfigOption(Wire):
+    """A thing of the session that can be set."""
 
     id: str
+    name: Text = ""
+    description: Text = ""
+    category: Text = ""
+    """mode, model, thought_level, model_config, or something newer."""
+    type: Text = "select"
+    """select, boolean, or something newer."""
+    current: str | bool = Field(default="", alias="currentValue")
+    values: Annotated[tuple[OfferedChoice, ...], BeforeValidator(_values), Field(alias="options")] = ()
 
 
-class OptionValue(_Offered):
-    """A value that an option can have."""
-
-    id: str = Field(alias="value")
+ConfigOptions = Annotated[tuple[ConfigOption, ...], parts(ConfigOption)]
 
 
-class OfferedModels(Wire):
-    """The models of a session."""
-
-    current: Text = Field(default="", alias="currentModelId")
-    available: Annotated[tuple[ModelChoice, ...], parts(ModelChoice), Field(alias="availableModels")] = ()
-
-
-class OfferedModes(Wire):
-    """The modes of a session."""
-
-    current: Text = Field(default="", alias="currentModeId")
-    available: Annotated[tuple[ModeChoice, ...], parts(ModeChoice), Field(alias="availableModes")] = ()
-
-
-def choices_of(offered: Iterable[ModelChoice | ModeChoice | OptionValue]) -> tuple[Choice, ...]:
+def choices_of(offered: Iterable[OfferedChoice]) -> tuple[Choice, ...]:
     """What is offered, as the person sees it."""
     return tuple(Choice(each.id, each.name or each.id, each.description) for each in offered)

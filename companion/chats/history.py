@@ -365,10 +365,7 @@ class ChatSessions:
     async def page(self, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
         """A page of the conversations in the chat's folder: those that are pinned first, then the latest."""
         client, _, folder = await self._chat.connection.reached()
-        if is_archived:
-            page = await client.archived_sessions(folder.there, cursor)
-        else:
-            page = await client.list_sessions(folder.there, cursor)
+        page = await client.list_sessions(folder.there, cursor, is_archived=is_archived)
         return SessionPage(tuple(sorted(page.sessions, key=_session_order, reverse=True)), page.cursor)
 
     async def search(self, words: str) -> list[FoundSession]:

@@ -292,7 +292,7 @@ async def archived(here: Talk) -> None:
     assert (first.id, first.is_pinned, first.is_archived) == (copy.id, True, False)
     await client.archive_session(copy, is_archived=True)
     assert copy.id not in {each.id for each in (await client.list_sessions(folder)).sessions}
-    assert copy.id in {each.id for each in (await client.archived_sessions(folder)).sessions}
+    assert copy.id in {each.id for each in (await client.list_sessions(folder, is_archived=True)).sessions}
     assert "To keep." in await client.export_session(copy, "md", is_archived=True)
     await client.archive_session(copy, is_archived=False)
     assert copy.id in {each.id for each in (await client.list_sessions(folder)).sessions}

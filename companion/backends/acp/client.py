@@ -350,8 +350,10 @@ class AcpAgent(Agent):
             with contextlib.suppress(AgentError):
                 await self.peer.call("session/close", {"sessionId": session.id or self.session}, DETACH_LIMIT)
 
-    async def list_sessions(self, folder: str, cursor: str = "") -> SessionPage:
+    async def list_sessions(self, folder: str, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
         self.need("sessions", "list conversations")
+        if is_archived:
+            raise self.missing("list archived conversations")
         params = {"cwd": folder, **({"cursor": cursor} if cursor else {})}
         page = read(schema.SessionList, await self.call("session/list", params)) or schema.SessionList()
         listed = (each.model_copy(update={"folder": each.folder or folder}) for each in page.sessions)

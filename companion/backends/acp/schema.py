@@ -12,14 +12,13 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from ...conversation.snapshot import Choices, SessionOption
-from ...json_text import as_list, as_object
 from ..agent import SessionInfo
 from ..wire import (
+    ConfigOption,
+    ConfigOptions,
     Name,
     Object,
-    OfferedModels,
-    OfferedModes,
-    OptionValue,
+    OfferedChoices,
     ShortText,
     Text,
     Texts,
@@ -135,45 +134,19 @@ class Initialized(Wire):
         return self.abilities.session_capabilities
 
 
-def _values(options: object) -> tuple[OptionValue, ...]:
-    """The values of an option, which may be in groups."""
-    found: list[OptionValue] = []
-    for item in as_list(options):
-        is_group = isinstance(as_object(item).get("options"), list)
-        found += several(OptionValue)(item["options"] if is_group else [item])
-    return tuple(found)
-
-
-class ConfigOption(Wire):
-    """A thing of the session that can be set."""
-
-    id: str
-    name: Text = ""
-    description: Text = ""
-    category: Text = ""
-    """mode, model, thought_level, model_config, or something newer."""
-    type: Text = "select"
-    """select, boolean, or something newer."""
-    current: str | bool = Field(default="", alias="currentValue")
-    values: Annotated[tuple[OptionValue, ...], BeforeValidator(_values), Field(alias="options")] = ()
-
-
-Options = Annotated[tuple[ConfigOption, ...], parts(ConfigOption)]
-
-
 class Opened(Wire):
     """The answer to `session/new`, `session/load` and `session/resume`."""
 
     session_id: Text = ""
-    models: Annotated[OfferedModels, part(OfferedModels)] = OfferedModels()
-    modes: Annotated[OfferedModes, part(OfferedModes)] = OfferedModes()
-    options: Options = Field(default=(), alias="configOptions")
+    models: Annotated[OfferedChoices, part(OfferedChoices)] = OfferedChoices()
+    modes: Annotated[OfferedChoices, part(OfferedChoices)] = OfferedChoices()
+    options: ConfigOptions = Field(default=(), alias="configOptions")
 
 
 class OptionsUpdate(Wire):
     """All options, in an update and in the answer to a change of one."""
 
-    options: Options = Field(default=(), alias="configOptions")
+    options: ConfigOptions = Field(default=(), alias="configOptions")
 
 
 class SessionList(Wire):

@@ -247,16 +247,9 @@ class DaemonAgent(Agent):
         with contextlib.suppress(SessionGoneError):
             await self.transport.json("POST", _path(session, "detach"), {}, session)
 
-    async def list_sessions(self, folder: str, cursor: str = "") -> SessionPage:
-        """A page of the sessions of a folder, those that are pinned first."""
-        self._need("session_list")
-        return await self._session_page(folder, cursor, is_archived=False)
-
-    async def archived_sessions(self, folder: str, cursor: str = "") -> SessionPage:
-        self._need("session_archive")
-        return await self._session_page(folder, cursor, is_archived=True)
-
-    async def _session_page(self, folder: str, cursor: str, *, is_archived: bool) -> SessionPage:
+    async def list_sessions(self, folder: str, cursor: str = "", *, is_archived: bool = False) -> SessionPage:
+        """A page of the sessions of a folder, those that are pinned first, or of those of its archive."""
+        self._need("session_archive" if is_archived else "session_list")
         asked = {"size": str(SESSION_PAGE), "cursor": cursor, "archiveState": "archived" if is_archived else ""}
         if self.has(_ORGANIZED):
             asked["view"] = "organized"

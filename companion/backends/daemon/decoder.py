@@ -26,11 +26,10 @@ from ..agent import SigningIn
 from ..updates import decode_permission, decode_update, ignored
 from ..wire import (
     MOST,
+    ConfigOption,
+    ConfigOptions,
     Number,
-    Object,
-    OfferedModels,
-    OfferedModes,
-    OptionValue,
+    OfferedChoices,
     ShortText,
     Text,
     Texts,
@@ -353,38 +352,29 @@ def _real(folder: str) -> str:
     return os.path.normcase(os.path.realpath(folder))
 
 
-class _Option(Wire):
-    """An option of a session."""
-
-    id: str
-    current: Text = Field(default="", alias="currentValue")
-    options: Annotated[tuple[OptionValue, ...], parts(OptionValue)] = ()
-
-
 class _State(Wire):
     """The models, the modes and the options of a session."""
 
-    models: Annotated[OfferedModels, part(OfferedModels)] = OfferedModels()
-    modes: Annotated[OfferedModes, part(OfferedModes)] = OfferedModes()
-    config_options: Objects = Field(default_factory=list[dict[str, Any]])
+    models: Annotated[OfferedChoices, part(OfferedChoices)] = OfferedChoices()
+    modes: Annotated[OfferedChoices, part(OfferedChoices)] = OfferedChoices()
+    config_options: ConfigOptions = ()
 
 
 class _Stated(Wire):
-    state: Object = Field(default_factory=dict)
+    state: Annotated[_State, part(_State)] = _State()
 
 
 def choices(answer: Mapping[str, Any]) -> Choices:
     """What `/context` says of the models and the modes."""
-    state = read(_State, read(_Stated, answer).state)
-    efforts = [read(_Option, each) for each in state.config_options if each.get("id") == EFFORT]
-    effort = efforts[0] if efforts else _Option(id=EFFORT)
+    state = read(_Stated, answer).state
+    effort = next((each for each in state.config_options if each.id == EFFORT), ConfigOption(id=EFFORT))
     return Choices(
         state.models.current,
         state.modes.current,
         choices_of(state.models.available),
         choices_of(state.modes.available),
-        effort.current,
-        choices_of(effort.options),
+        as_text(effort.current),
+        choices_of(effort.values),
     )
 
 

@@ -118,7 +118,7 @@ async def test_the_list_of_sessions_comes_in_pages():
             assert [(each.id, each.is_pinned) for each in first.sessions] == [("1", True)]
             last = await client.list_sessions("/w", first.cursor)
             assert ([each.id for each in last.sessions], last.cursor) == (["2"], "")
-            await client.archived_sessions("/w")
+            await client.list_sessions("/w", is_archived=True)
         queries = [request.route.partition("?")[2] for request in daemon.asked("GET /workspace/%2Fw/sessions")]
         assert queries == [
             "size=50&view=organized",
@@ -135,7 +135,7 @@ async def test_a_daemon_without_an_order_of_its_own_is_not_asked_for_one(daemon:
         assert await client.list_sessions("/w") == SessionPage(())
         assert daemon.asked("GET /workspace/%2Fw/sessions")[0].route.endswith("?size=50")
         for act in (
-            lambda: client.archived_sessions("/w"),
+            lambda: client.list_sessions("/w", is_archived=True),
             lambda: client.archive_session(SESSION, is_archived=True),
             lambda: client.pin_session(SESSION, is_pinned=True),
             lambda: client.export_session(SESSION, "md", is_archived=True),
