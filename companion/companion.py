@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from .backends.agent import OfferedServer
-from .backends.connector import end_leftovers
+from .backends.children import end_leftovers
 from .background import LoopTasks, guarded
 from .changes import places
 from .changes.change_screen import ChangeScreen

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import psutil
 
@@ -108,6 +108,17 @@ def end_tree(pid: int, started: float | None, limit: float) -> None:
     _await(tree, KILLED_LIMIT)
 
 
+def end_group(pid: int, started: float | None, limit: float) -> None:
+    """End a process that has a group of its own, and what is in that, even if the process has ended."""
+    # As long as something is in the group, no other process gets its number.
+    if is_reused(pid, started):
+        programs.end_job(pid)  # what is in there belongs to the process that had the number before
+        return
+    end_tree(pid, started, limit)
+    # What its children have left behind is in its group.
+    programs.kill_group(pid)
+
+
 def _descendants(process: psutil.Process) -> list[psutil.Process]:
     try:
         return process.children(recursive=True)
@@ -144,43 +155,47 @@ def _runs(process: psutil.Process) -> bool:
         return False
 
 
-Kind = Literal["daemon", "agent"]
-"""What a recorded process is."""
-_RECORD_PREFIXES: dict[Kind, str] = {"daemon": "", "agent": "agent-"}
-_PATTERNS: dict[Kind, str] = {"daemon": "[0-9]*.json", "agent": "agent-*.json"}
+MARK = "QWEN_COMPANION_EDITOR"
+"""A variable of a recorded process, by which a later start knows that it is ours. It has the pid of the editor."""
 
 
-def record(pid: int, started: float, kind: Kind = "daemon") -> None:
+def record(pid: int, started: float) -> None:
     """Write down a process that this one has started. Without the record it works as well."""
     own = os.getpid()
-    record = {kind: [pid, started], "editor": [own, psutil.Process(own).create_time()]}
+    record = {"process": [pid, started], "editor": [own, psutil.Process(own).create_time()]}
     try:
-        write_file(prepare_folder(_folder()) / _name(pid, kind), json.dumps(record))
+        write_file(prepare_folder(_folder()) / f"{pid}.json", json.dumps(record))
     except OSError as error:
-        logger.debug("Can't write down the %s %d: %s", kind, pid, error)
+        logger.debug("Can't write down the process %d: %s", pid, error)
 
 
-def forget(pid: int, kind: Kind = "daemon") -> None:
+def forget(pid: int) -> None:
     """A process has ended. The folder goes with the last record."""
     folder = _folder().path
     with contextlib.suppress(OSError):
-        (folder / _name(pid, kind)).unlink()
+        (folder / f"{pid}.json").unlink()
     with contextlib.suppress(OSError):
         folder.rmdir()
 
 
-def orphans(kind: Kind = "daemon") -> list[tuple[int, float]]:
+def end(pid: int, started: float | None, limit: float) -> None:
+    """End a recorded process and all that it has started. It has `limit` seconds to end by itself."""
+    forget(pid)
+    end_group(pid, started, limit)
+
+
+def orphans() -> list[tuple[int, float]]:
     """The processes whose editor is gone: the pid of each and when it was made."""
     found: list[tuple[int, float]] = []
     if not _folder().path.exists():
         return found
     try:
         # Never read another user's records: the folder must be ours.
-        paths = sorted(prepare_folder(_folder()).glob(_PATTERNS[kind]))
+        paths = sorted(prepare_folder(_folder()).glob("*.json"))
     except OSError:
         return []
     for path in paths:
-        record = _read(path, kind)
+        record = _read(path)
         if record is None:
             with contextlib.suppress(OSError):
                 path.unlink()
@@ -191,18 +206,18 @@ def orphans(kind: Kind = "daemon") -> list[tuple[int, float]]:
     return found
 
 
-def leftovers(kind: Kind, is_ours: Callable[[psutil.Process], bool]) -> list[tuple[int, float]]:
-    """Those of `orphans` that still run and are what was started. The records of the others are removed."""
-    found: list[tuple[int, float]] = []
-    for pid, started in orphans(kind):
+def end_leftovers() -> list[int]:
+    """End the daemons and agents whose editor is gone, for example because it was killed. Returns their pids."""
+    ended: list[int] = []
+    for pid, started in orphans():
         process = find(pid, started)
         with contextlib.suppress(psutil.Error, OSError):
             # Whatever a record says, nothing else is ended.
-            if process and is_ours(process):
-                found.append((pid, started))
-                continue
-        forget(pid, kind)
-    return found
+            if process and MARK in process.environ():
+                ended.append(pid)
+                end_group(pid, started, 0)
+        forget(pid)
+    return ended
 
 
 def _folder() -> DiscoveryFolder:
@@ -210,14 +225,10 @@ def _folder() -> DiscoveryFolder:
     return DiscoveryFolder(temporary_folder(), (f"qwen-companion{user}",))
 
 
-def _name(pid: int, kind: Kind) -> str:
-    return f"{_RECORD_PREFIXES[kind]}{pid}.json"
-
-
-def _read(path: Path, kind: Kind) -> tuple[tuple[int, float], tuple[int, float]] | None:
+def _read(path: Path) -> tuple[tuple[int, float], tuple[int, float]] | None:
     try:
         record = read_own(path) or {}
-        process, editor = record[kind], record["editor"]
+        process, editor = record["process"], record["editor"]
         is_usual = is_pid(process[0]) and is_pid(editor[0])
         return ((process[0], float(process[1])), (editor[0], float(editor[1]))) if is_usual else None
     except (ValueError, TypeError, LookupError, OverflowError):

@@ -19,13 +19,11 @@ from ..conversation.conversation import Conversation
 from ..conversation.snapshot import ConnectionStatus, Locality
 from ..registry.entries import prepare
 from .acp.process import end_left
-from .acp.process import end_leftovers as end_agents_left
 from .agent import Agent, AgentSession, Workplace
 from .daemon.address import Address, resolve, starts_own
 from .daemon.errors import DaemonError
 from .daemon.locality import where
 from .daemon.private import CONNECTING, STOP_LIMIT, Daemon, PrivateDaemon, from_plain, stop_now
-from .daemon.private import end_leftovers as end_daemons_left
 
 if TYPE_CHECKING:
     from .acp.client import AcpAgent
@@ -256,11 +254,6 @@ def _daemon_agent() -> type[DaemonAgent]:
     from .daemon.client import DaemonAgent  # noqa: PLC0415
 
     return DaemonAgent
-
-
-def end_leftovers() -> list[int]:
-    """End the daemons and agents whose editor has crashed. Returns their process ids. Blocks."""
-    return [*end_daemons_left(), *end_agents_left()]
 
 
 async def _tell_start(client: AcpAgent, name: str, conversation: Conversation) -> None:

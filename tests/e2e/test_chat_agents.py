@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from companion.backends.acp.process import MARK
+from companion.backends.children import MARK
 
 from .chatting import Chatting, opened, write_settings
 from .editor import Editor

@@ -150,14 +150,14 @@ def test_a_hostile_lock_file_does_not_end_the_status_report(lock_folder: Path, p
     "text",
     [
         DEEP,
-        '{"daemon": [1e999, 1], "editor": [1, 1]}',
-        '{"daemon": [99999999999999999999, 1], "editor": [99999999999999999999, 1]}',
-        '{"daemon": [true, 1], "editor": 7}',
-        '{"daemon": [1, 1' + "0" * 400 + '], "editor": [1, 1]}',
+        '{"process": [1e999, 1], "editor": [1, 1]}',
+        '{"process": [99999999999999999999, 1], "editor": [99999999999999999999, 1]}',
+        '{"process": [true, 1], "editor": 7}',
+        '{"process": [1, 1' + "0" * 400 + '], "editor": [1, 1]}',
         "x" * 70_000,
     ],
 )
-def test_a_hostile_record_does_not_end_the_look_for_leftover_daemons(text: str):
+def test_a_hostile_record_does_not_end_the_look_for_leftover_processes(text: str):
     children.record(os.getpid(), 1.0)
     [path] = children._folder().path.glob("*.json")
     path.with_name("1.json").write_text(text)

@@ -24,9 +24,8 @@ from typing import Any
 import psutil
 
 from ...platforms import programs
-from ...platforms.programs import kill_group
 from .. import children
-from ..children import begun
+from ..children import MARK, begun, end_group
 from .errors import AgentStartError, EndedError, NoProgramError
 
 logger = logging.getLogger(__name__)
@@ -386,8 +385,6 @@ def _waited(process: Popen[bytes]) -> Future[int]:
     return code
 
 
-MARK = "QWEN_COMPANION_AGENT"
-"""A variable by which a later start knows that a process is an agent of ours."""
 STOP_LIMIT = 2.0
 """Seconds that an agent has to end by itself."""
 CLOSE_LIMIT = 0.5
@@ -506,7 +503,7 @@ class AgentProcess:
                 await self._process.wait()
         if self._killing:
             await self._killing
-        await asyncio.to_thread(_end, self.pid, self._process.started, limit)
+        await asyncio.to_thread(children.end, self.pid, self._process.started, limit)
         await self._process.wait()
         await self._ignore()
         self._process.close()
@@ -603,7 +600,7 @@ async def start(
     started = AgentProcess(agent, process, secrets, Lines(), has_answered=False)
     try:
         if process.started is not None:
-            await asyncio.to_thread(children.record, process.pid, process.started, "agent")
+            await asyncio.to_thread(children.record, process.pid, process.started)
     except BaseException:
         await asyncio.shield(started.stop(0))
         raise
@@ -619,7 +616,7 @@ async def take_over(left: Mapping[str, Any]) -> AgentProcess:
 
 def end_left(left: Mapping[str, Any]) -> None:
     """End an agent that nobody takes over, and its terminals. From any thread; blocks for a moment."""
-    _end(*close_left(left["process"]["child"]), 0)
+    children.end(*close_left(left["process"]["child"]), 0)
     for terminal in left["terminals"]["open"].values():
         end_group(*close_left(terminal["child"]), 0)
 
@@ -627,30 +624,6 @@ def end_left(left: Mapping[str, Any]) -> None:
 def _found(command: Sequence[str], folder: str, environment: Mapping[str, str]) -> tuple[list[str] | None, bool]:
     """What to start, and whether there is a folder."""
     return programs.resolve(command, environment), os.path.isdir(folder)
-
-
-def end_leftovers() -> list[int]:
-    """End the agents whose editor is gone, for example because it was killed. Returns their pids. Blocks."""
-    left = children.leftovers("agent", lambda process: MARK in process.environ())
-    for pid, started in left:
-        _end(pid, started, 0)
-    return [pid for pid, _ in left]
-
-
-def end_group(pid: int, started: float | None, limit: float) -> None:
-    """End a process that has a group of its own, and what is in that, even if the process has ended. Blocks."""
-    # As long as something is in the group, no other process gets its number.
-    if children.is_reused(pid, started):
-        programs.end_job(pid)  # what is in there belongs to the process that had the number before
-        return
-    children.end_tree(pid, started, limit)
-    # What its children have left behind is in its group.
-    kill_group(pid)
-
-
-def _end(pid: int, started: float | None, limit: float) -> None:
-    children.forget(pid, "agent")
-    end_group(pid, started, limit)
 
 
 def _long(secrets: Iterable[str]) -> list[str]:

@@ -14,11 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...platforms import programs
+from ..children import end_group
 from ..wire import objects, texts
 from . import decoder
 from .decoder import Printed
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
-from .process import Child, Printing, end_group, resume_child, signal_name, start_child
+from .process import Child, Printing, resume_child, signal_name, start_child
 from .tool_calls import is_over
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from ...clis.shell import on_the_path, usual_shell, words_of
 from ...platforms import programs
 from ...platforms.files import real_folder
 from .. import children
-from ..children import begun
+from ..children import MARK, begun
 from .address import TOKEN_VARIABLE, Address, Token
 from .errors import DaemonError, ended, no_qwen, not_started, qwen_too_old
 
@@ -108,7 +108,7 @@ async def start(
         DaemonError: it doesn't.
     """
     token = Token(secrets.token_hex(32))
-    mine = without_editors(environment) | {TOKEN_VARIABLE: token.reveal()}
+    mine = without_editors(environment) | {TOKEN_VARIABLE: token.reveal(), MARK: str(os.getpid())}
     begin = partial(_begin, command, folder, mine)
     process, real, path = await begun(begin, lambda made: _give_up(made[0].pid, made[2]))
     try:
@@ -128,20 +128,12 @@ def is_running(daemon: Daemon) -> bool:
 
 async def stop(daemon: Daemon, *, limit: float = STOP_LIMIT) -> None:
     """End a daemon and all that it has started; after `limit` seconds without asking."""
-    await asyncio.to_thread(_end, daemon.pid, daemon.started, limit)
+    await asyncio.to_thread(children.end, daemon.pid, daemon.started, limit)
 
 
 def stop_now(daemon: Daemon) -> None:
     """End a daemon and all that it has started at once, for when there is no time left."""
-    _end(daemon.pid, daemon.started, 0)
-
-
-def end_leftovers() -> list[int]:
-    """End the daemons whose editor is gone, for example because it was killed. Returns their pids. Blocks."""
-    left = children.leftovers("daemon", lambda process: {"serve", "--require-auth"} <= set(process.cmdline()))
-    for pid, started in left:
-        _end(pid, started, 0)
-    return [pid for pid, _ in left]
+    children.end(daemon.pid, daemon.started, 0)
 
 
 def _begin(
@@ -183,7 +175,8 @@ def _start_error(error: OSError, command: Sequence[str], folder: str) -> DaemonE
 
 
 def _give_up(pid: int, path: str) -> None:
-    _end(pid, None, 0)
+    children.forget(pid)
+    children.end_tree(pid, None, 0)
     _remove(path)
 
 
@@ -249,11 +242,6 @@ async def _printed(command: Sequence[str], environment: Mapping[str, str], limit
     except (OSError, subprocess.SubprocessError):
         return ""
     return asked.stdout.decode("utf-8", "replace")
-
-
-def _end(pid: int, started: float | None, limit: float) -> None:
-    children.forget(pid)
-    children.end_tree(pid, started, limit)
 
 
 STARTING = "Starting `qwen serve`…"

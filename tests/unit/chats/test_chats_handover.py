@@ -20,7 +20,8 @@ import psutil
 import pytest
 
 from companion.agents import AgentCommand
-from companion.backends.acp.process import Child, end_group, resume_child
+from companion.backends.acp.process import Child, resume_child
+from companion.backends.children import end_group
 from companion.chats.chat import plain, restored
 from companion.chats.chats import Chats
 from companion.chats.prompt import Draft, Excerpt

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from companion.backends import children
 from companion.backends.acp import process as child_module
 from companion.backends.acp import process as process_module
 from companion.clis import environment as environment_module
@@ -130,7 +131,7 @@ def test_on_windows_what_a_batch_file_has_started_ends_with_it(monkeypatch: pyte
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr(psutil, "Process", find)
     monkeypatch.setattr(psutil, "process_iter", lambda: list(table.values()))
-    process_module.end_group(1, 100.0, 0)
+    children.end_group(1, 100.0, 0)
     assert {each.pid for each in processes if each.is_killed} == ({2, 3} if has_ended else {1, 2, 3})
 
 
@@ -156,23 +157,21 @@ async def test_the_agent_of_a_killed_editor_is_ended_at_the_next_start(talks: Ta
     async with talks("os._exit = lambda code: time.sleep(600)") as talk:
         process = talk.client.process
         assert process
-        assert process_module.end_leftovers() == []
+        assert children.end_leftovers() == []
         folder = next((tmp_path / "tmp").glob("qwen-companion*"))
-        record = folder / f"agent-{process.pid}.json"
-        assert set(json.loads(record.read_text())) == {"agent", "editor"}
+        record = folder / f"{process.pid}.json"
+        assert set(json.loads(record.read_text())) == {"process", "editor"}
         record.write_text(json.dumps(json.loads(record.read_text()) | {"editor": [os.getpid(), 1.0]}))
-        assert await asyncio.to_thread(process_module.end_leftovers) == [process.pid]
+        assert await asyncio.to_thread(children.end_leftovers) == [process.pid]
         assert not record.exists()
         await talk.ended()
 
 
 def test_nothing_but_an_agent_is_ended_whatever_a_record_says(tmp_path: Path):
-    from companion.backends import children  # noqa: PLC0415 - for this test alone
-
     own = psutil.Process()
-    children.record(own.pid, own.create_time(), "agent")
+    children.record(own.pid, own.create_time())
     folder = next((tmp_path / "tmp").glob("qwen-companion*"))
-    record = folder / f"agent-{own.pid}.json"
-    record.write_text(json.dumps({"agent": [own.pid, own.create_time()], "editor": [own.pid, 1.0]}))
-    assert process_module.end_leftovers() == []
+    record = folder / f"{own.pid}.json"
+    record.write_text(json.dumps({"process": [own.pid, own.create_time()], "editor": [own.pid, 1.0]}))
+    assert children.end_leftovers() == []
     assert not record.exists()

@@ -1,4 +1,4 @@
-"""Private daemons whose editor was killed: the next one finds and ends them, and nothing else."""
+"""Processes whose editor was killed: the next one finds and ends them, and nothing else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import psutil
 import pytest
 
 from companion.backends import children
-from companion.backends.daemon import private
 
 from ...conftest import Running, until
 
@@ -23,12 +22,14 @@ Start = Callable[..., "subprocess.Popen[bytes]"]
 
 @pytest.fixture
 def spawn() -> Iterator[Start]:
-    """Starts processes that look as their arguments say, and ends them."""
+    """Starts processes, as ours unless `is_ours` says otherwise, and ends them."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def spawn(*arguments: str) -> subprocess.Popen[bytes]:
-        started.append(process := subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", *arguments]))
-        until(lambda: psutil.Process(process.pid).cmdline())  # for a moment after the start there are none
+    def spawn(*, is_ours: bool = True) -> subprocess.Popen[bytes]:
+        environment = os.environ | ({children.MARK: str(os.getpid())} if is_ours else {})
+        command = [sys.executable, "-c", "import time; time.sleep(60)"]
+        started.append(process := subprocess.Popen(command, env=environment, start_new_session=True))
+        until(lambda: psutil.Process(process.pid).environ())  # for a moment after the start there are none
         return process
 
     yield spawn
@@ -48,10 +49,10 @@ def made(process: subprocess.Popen[bytes]) -> float:
 
 
 def orphan(folder: Path, process: subprocess.Popen[bytes], started: float | None = None) -> Path:
-    """Record a daemon whose editor is gone."""
+    """Record a process whose editor is gone."""
     children.record(process.pid, made(process))
     path = folder / f"{process.pid}.json"
-    record = {"daemon": [process.pid, started or made(process)], "editor": [os.getpid(), 1.0]}
+    record = {"process": [process.pid, started or made(process)], "editor": [os.getpid(), 1.0]}
     path.write_text(json.dumps(record))
     return path
 
@@ -61,7 +62,7 @@ def test_a_record_has_numbers_alone_and_nobody_else_reads_it(spawn: Start, folde
     children.record(process.pid, made(process))
     path = folder / f"{process.pid}.json"
     own = psutil.Process().create_time()
-    assert json.loads(path.read_text()) == {"daemon": [process.pid, made(process)], "editor": [os.getpid(), own]}
+    assert json.loads(path.read_text()) == {"process": [process.pid, made(process)], "editor": [os.getpid(), own]}
     if sys.platform != "win32":
         assert (stat.S_IMODE(folder.stat().st_mode), stat.S_IMODE(path.stat().st_mode)) == (0o700, 0o600)
     assert children.orphans() == []
@@ -70,31 +71,31 @@ def test_a_record_has_numbers_alone_and_nobody_else_reads_it(spawn: Start, folde
     children.forget(process.pid)
 
 
-def test_the_daemon_of_a_killed_editor_is_ended(spawn: Start, folder: Path):
-    process = spawn("serve", "--require-auth")
+def test_the_process_of_a_killed_editor_is_ended(spawn: Start, folder: Path):
+    process = spawn()
     path = orphan(folder, process)
-    assert private.end_leftovers() == [process.pid]
+    assert children.end_leftovers() == [process.pid]
     assert process.wait(10) is not None
     assert not path.exists()
 
 
 def test_nothing_else_is_ended_whatever_a_record_says(spawn: Start, folder: Path):
-    other, later = spawn("something", "else"), spawn("serve", "--require-auth")
+    other, later = spawn(is_ours=False), spawn()
     paths = [orphan(folder, other), orphan(folder, later, made(later) - 100)]
-    assert private.end_leftovers() == []
+    assert children.end_leftovers() == []
     assert (other.poll(), later.poll()) == (None, None)
     assert not any(path.exists() for path in paths)
 
 
-def test_a_daemon_of_an_editor_that_lives_is_left_alone(spawn: Start):
-    process = spawn("serve", "--require-auth")
+def test_a_process_of_an_editor_that_lives_is_left_alone(spawn: Start):
+    process = spawn()
     children.record(process.pid, made(process))
-    assert private.end_leftovers() == []
+    assert children.end_leftovers() == []
     assert process.poll() is None
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", '{"daemon": 1, "editor": [1, 2]}', '{"daemon": ["x", 1], "editor": [1, 2]}']
+    "text", ["", "[]", '{"process": 1, "editor": [1, 2]}', '{"process": ["x", 1], "editor": [1, 2]}']
 )
 def test_a_broken_record_goes(folder: Path, text: str):
     folder.mkdir(mode=0o700, parents=True)
@@ -105,7 +106,7 @@ def test_a_broken_record_goes(folder: Path, text: str):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
 def test_a_folder_that_isnt_ours_is_neither_written_nor_believed(spawn: Start, folder: Path, tmp_path: Path):
-    process = spawn("serve", "--require-auth")
+    process = spawn()
     (tmp_path / "elsewhere").mkdir()
     folder.symlink_to(tmp_path / "elsewhere")
     children.record(process.pid, made(process))
@@ -127,7 +128,7 @@ def test_whether_an_editor_lives_that_cant_be_asked_is_not_guessed(
 
 
 def test_the_companion_ends_them_when_it_starts(spawn: Start, folder: Path, start: Callable[[], Running]):
-    process = spawn("serve", "--require-auth")
+    process = spawn()
     path = orphan(folder, process)
     start()
     until(lambda: not path.exists())
