@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, get_args
 
 from pydantic import AliasChoices, AliasPath, Field
 
@@ -20,7 +20,7 @@ from ..conversation.forms import Values
 from ..conversation.snapshot import ChoiceKind, Choices, Command, ContextWindow, Locality, Queued, Task
 from ..editor import WindowId
 from ..review.review_screen import FileScreen
-from .wire import AnyCount, Text, Texts, Wire
+from .wire import AnyCount, Text, Texts, Wire, part, parts
 
 if TYPE_CHECKING:
     from ..agents import McpServer
@@ -134,21 +134,23 @@ class SessionInfo(AgentSession):
     is_archived: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SessionPage:
+class SessionPage(Wire):
     """A part of the list of sessions."""
 
-    sessions: tuple[SessionInfo, ...]
-    cursor: str = ""
+    sessions: Annotated[tuple[SessionInfo, ...], parts(SessionInfo)] = ()
+    cursor: Text = Field(default="", validation_alias="nextCursor")
     """Where the next part begins; empty if this is the last one."""
 
+    def after(self, cursor: str) -> str:
+        """Where the part after this one begins, which was asked for by a cursor; that one again means that it ends."""
+        return "" if self.cursor == cursor else self.cursor
 
-@dataclass(frozen=True, slots=True)
-class FoundSession:
+
+class FoundSession(Wire):
     """A session in which something was found."""
 
-    session: SessionInfo
-    snippet: str
+    session: Annotated[SessionInfo, part(SessionInfo)]
+    snippet: Text = ""
     """The words around it."""
 
 

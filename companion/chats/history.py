@@ -366,7 +366,8 @@ class ChatSessions:
         """A page of the conversations in the chat's folder: those that are pinned first, then the latest."""
         client, _, folder = await self._chat.connection.reached()
         page = await client.list_sessions(folder.there, cursor, is_archived=is_archived)
-        return SessionPage(tuple(sorted(page.sessions, key=_session_order, reverse=True)), page.cursor)
+        listed = sorted(page.sessions, key=_session_order, reverse=True)
+        return SessionPage(sessions=tuple(listed), cursor=page.cursor)
 
     async def search(self, words: str) -> list[FoundSession]:
         """The conversations in the chat's folder in which something was said."""

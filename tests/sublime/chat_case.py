@@ -227,7 +227,7 @@ class ChatCase(CompanionCase):
         """Have the companion answer with a page of these conversations, in the daemon's words."""
         listing = loaded("backends.agent")
         found = tuple(map(listing.SessionInfo.model_validate, sessions))
-        self.chats.answers["sessions.page"] = listing.SessionPage(found, cursor)
+        self.chats.answers["sessions.page"] = listing.SessionPage(sessions=found, cursor=cursor)
 
     def recall_and_edit(self) -> None:
         """Send “one” and “two”, begin “draft”, recall and edit “two”, then recall “one”."""

@@ -122,7 +122,7 @@ class TestWithoutChat(CompanionCase):
             ("qwen_companion_chat_new", "show"),
         ):
             recorder = Recorder()
-            recorder.answers.update({"sessions.page": loaded("backends.agent").SessionPage(()), "locality": "Here."})
+            recorder.answers.update({"sessions.page": loaded("backends.agent").SessionPage(), "locality": "Here."})
             own: list[object] = []
 
             def swap(companion: object, recorder: Recorder = recorder, own: list[object] = own) -> None:

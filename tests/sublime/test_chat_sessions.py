@@ -148,7 +148,7 @@ class TestSessions(ChatCase):
 
     def test_a_search(self) -> Steps:
         listing, info = loaded("backends.agent"), loaded("backends.agent").SessionInfo.model_validate
-        found = listing.FoundSession(info({"sessionId": "x", "displayName": "Cats"}), "about <cats>")
+        found = listing.FoundSession(session=info({"sessionId": "x", "displayName": "Cats"}), snippet="about <cats>")
         self.chats.answers["sessions.search"] = [found]
         yield from self.sessions()
         self.screen.pick("Search…")

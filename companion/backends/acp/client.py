@@ -355,9 +355,9 @@ class AcpAgent(Agent):
         if is_archived:
             raise self.missing("list archived conversations")
         params = {"cwd": folder, **({"cursor": cursor} if cursor else {})}
-        page = read(schema.SessionList, await self.call("session/list", params)) or schema.SessionList()
+        page = read(SessionPage, await self.call("session/list", params)) or SessionPage()
         listed = (each.model_copy(update={"folder": each.folder or folder}) for each in page.sessions)
-        return SessionPage(tuple(listed), "" if page.next_cursor == cursor else page.next_cursor)
+        return SessionPage(sessions=tuple(listed), cursor=page.after(cursor))
 
     async def delete_session(self, session: AgentSession) -> None:
         """Delete a session and its history.
@@ -566,15 +566,17 @@ class AcpAgent(Agent):
         self.prompts.stop()  # the peer counts its calls now
         peer = await self.peer.hand_over(LEAVE_LIMIT)
         prompts = await self.prompts.hand_over()
-        services = await self.services.hand_over()
-        left = await agent.hand_over() if services and not self.stream.is_history else None
-        if services is None or left is None:
+        terminals = await self.services.terminals.hand_over()
+        left = await agent.hand_over() if terminals and not self.stream.is_history else None
+        if left is None:
             await self.close()
             return None
         is_cancelling = self.prompts.is_cancelled
         self.prompts.stop_waiting_for_cancel()
         return {
-            **services,
+            "terminals": terminals,
+            "files": self.services.files.hand_over(),
+            "calls": self.decoder.calls.hand_over(),
             "session": self.session,
             "begun": self._begun,
             "settings": self.settings.hand_over(),
@@ -613,9 +615,10 @@ class AcpAgent(Agent):
         self.settings = schema.SessionSettings.inherited(left["settings"])
         self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
         session = AgentSession(id=self.session, folder=self.folder, client_id=OURS, begun=self._begun)
-        await self.services.take_over(left)
-        self.process = await process.take_over(left["process"])
-        self.process.agent = self.name
+        self.services.files.take_over(left["files"])
+        self.decoder.calls.take_over(left["calls"])
+        await self.services.terminals.take_over(left["terminals"])
+        self.process = await process.take_over(left["process"], self.name)
         self.prompts.resume(left["prompts"], self.peer.go_on(left["peer"], "session/prompt"))
         self._reading = asyncio.create_task(self._read(self.process))
         self.peer.repeat(left["peer"])

@@ -340,7 +340,8 @@ def _content(at: FolderEntry, text: SourceText, encodings: Encodings, mark: bool
         raise OSError(f"{at.path} is no text")
     if before.exists:
         data, _ = read_bytes(at.path, at)
-        content = before.source.restore(text.shown) if before.source.endings else _marked(text, before.source)
+        # A file that has one line has no endings of its own.
+        content = before.source.adapt(text.shown, None if before.source.endings else text)
     else:
         data = b""
         content = text.source
@@ -349,12 +350,6 @@ def _content(at: FolderEntry, text: SourceText, encodings: Encodings, mark: bool
         if mark and not text.has_mark:
             content = BOM + content
     return encode_like(content, data, encodings)
-
-
-def _marked(text: SourceText, before: SourceText) -> str:
-    """A text for a file that has one line, and so no endings of its own."""
-    content = text.source.removeprefix(BOM)
-    return BOM + content if before.has_mark else content
 
 
 def _is_below(path: str, folder: str) -> bool:

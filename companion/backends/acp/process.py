@@ -250,9 +250,7 @@ class Child:
         self.errors.close()
         self.close_input()
         if sys.platform != "win32":
-            for pipe in (self._process.stdout, self._process.stderr):
-                if pipe:
-                    pipe.close()
+            _close_pipes(self._process)
 
     async def hand_over(self) -> dict[str, Any] | None:
         """Let go of it, running as it is. Returns what `take_over` needs; None if that is impossible here.
@@ -294,12 +292,7 @@ class Child:
 
 
 async def start_child(
-    command: str | Sequence[str],
-    folder: str,
-    environment: Mapping[str, str],
-    *,
-    has_input: bool = False,
-    joins_errors: bool = False,
+    command: str | Sequence[str], folder: str, environment: Mapping[str, str], *, is_written_to: bool
 ) -> Child:
     """Start a process in a group of its own; a text is a line for a shell.
 
@@ -307,25 +300,29 @@ async def start_child(
         command: the program and its arguments.
         folder: where it runs.
         environment: all that it gets.
-        has_input: whether it is written to.
-        joins_errors: whether what it says on its standard error is a part of its output.
+        is_written_to: whether it gets an input. If not, what it says on its standard error is a part of its output.
 
     Raises:
-        OSError: it can't be run.
+        OSError: it can't be run, or there is no such folder.
     """
 
     def begin() -> Popen[bytes]:
-        return programs.start(
-            command,
-            environment,
-            folder=folder,
-            kind=Popen,
-            is_bound=True,
-            stdin=subprocess.PIPE if has_input else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if joins_errors else subprocess.PIPE,
-            bufsize=0,
-        )
+        try:
+            return programs.start(
+                command,
+                environment,
+                folder=folder,
+                kind=Popen,
+                is_bound=True,
+                stdin=subprocess.PIPE if is_written_to else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE if is_written_to else subprocess.STDOUT,
+                bufsize=0,
+            )
+        except OSError as error:
+            if os.path.isdir(folder):
+                raise
+            raise OSError(error.errno, f"there is no folder {folder}") from None
 
     process = await begun(begin, _abandon)
     started = None
@@ -524,7 +521,6 @@ class AgentProcess:
         await self._ignore()
         return {
             "child": left,
-            "agent": self.agent,
             "secrets": list(self._secrets),
             "line": (self._lines.rest, self._lines.is_dropped),
         }
@@ -587,15 +583,14 @@ async def start(
         NoProgramError: there is no such program.
         AgentStartError: it can't be run.
     """
-    found, has_folder = await asyncio.to_thread(_found, command, folder, environment)
+    found = await asyncio.to_thread(programs.resolve, command, environment)
     if found is None:
         raise NoProgramError(agent, command[0], install)
     try:
         marked = {**environment, MARK: str(os.getpid())}
-        process = await start_child(found, folder, marked, has_input=True)
+        process = await start_child(found, folder, marked, is_written_to=True)
     except OSError as error:
-        why = f"there is no folder {folder}" if not has_folder else error.strerror or "it can't be run"
-        raise AgentStartError(agent, why) from None
+        raise AgentStartError(agent, error.strerror or "it can't be run") from None
     secrets = _long(value for name, value in environment.items() if _SECRETS.search(name))
     started = AgentProcess(agent, process, secrets, Lines(), has_answered=False)
     try:
@@ -607,11 +602,11 @@ async def start(
     return started
 
 
-async def take_over(left: Mapping[str, Any]) -> AgentProcess:
-    """An agent that `AgentProcess.hand_over` has left."""
+async def take_over(left: Mapping[str, Any], agent: str) -> AgentProcess:
+    """An agent, by its name, that `AgentProcess.hand_over` has left."""
     rest, is_dropped = left["line"]
     lines = Lines(rest=rest, is_dropped=is_dropped)
-    return AgentProcess(left["agent"], await resume_child(left["child"]), left["secrets"], lines, has_answered=True)
+    return AgentProcess(agent, await resume_child(left["child"]), left["secrets"], lines, has_answered=True)
 
 
 def end_left(left: Mapping[str, Any]) -> None:
@@ -619,11 +614,6 @@ def end_left(left: Mapping[str, Any]) -> None:
     children.end(*close_left(left["process"]["child"]), 0)
     for terminal in left["terminals"]["open"].values():
         end_group(*close_left(terminal["child"]), 0)
-
-
-def _found(command: Sequence[str], folder: str, environment: Mapping[str, str]) -> tuple[list[str] | None, bool]:
-    """What to start, and whether there is a folder."""
-    return programs.resolve(command, environment), os.path.isdir(folder)
 
 
 def _long(secrets: Iterable[str]) -> list[str]:

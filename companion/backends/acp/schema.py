@@ -12,7 +12,6 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from ...conversation.snapshot import Choices, SessionOption
-from ..agent import SessionInfo
 from ..wire import (
     ConfigOption,
     ConfigOptions,
@@ -147,13 +146,6 @@ class OptionsUpdate(Wire):
     """All options, in an update and in the answer to a change of one."""
 
     options: ConfigOptions = Field(default=(), alias="configOptions")
-
-
-class SessionList(Wire):
-    """A page of a list of sessions."""
-
-    sessions: Annotated[tuple[SessionInfo, ...], parts(SessionInfo)] = ()
-    next_cursor: Text = ""
 
 
 class Ended(Wire):

@@ -467,19 +467,3 @@ class Services:
         """End what runs in the terminals, and forget them."""
         self.questions.cancel()
         await self.terminals.close()
-
-    async def hand_over(self) -> dict[str, Any] | None:
-        """Let go of the terminals. Returns what `take_over` needs; None if one of them can't be left."""
-        if not (terminals := await self.terminals.hand_over()):
-            return None
-        return {
-            "terminals": terminals,
-            "files": self.files.hand_over(),
-            "calls": self._agent.decoder.calls.hand_over(),
-        }
-
-    async def take_over(self, left: Mapping[str, Any]) -> None:
-        """Go on with what `hand_over` has left."""
-        self.files.take_over(left["files"])
-        self._agent.decoder.calls.take_over(left["calls"])
-        await self.terminals.take_over(left["terminals"])

@@ -145,8 +145,7 @@ class Terminals:
         try:
             process = await self._run(command, arguments, folder, environment, is_line="args" not in params)
         except (OSError, ValueError) as error:
-            has_folder = await asyncio.to_thread(os.path.isdir, folder)
-            why = getattr(error, "strerror", None) or str(error) if has_folder else f"there is no folder {folder}"
+            why = getattr(error, "strerror", None) or str(error)
             raise RequestError(INTERNAL_ERROR, f"{command[:200]} can't be run: {why}") from None
         finally:
             self._starting -= 1
@@ -296,7 +295,7 @@ class Terminals:
         # Some agents give a line for a shell where the protocol has a program and its arguments.
         if found is None and (arguments or not is_line):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command)
-        return await start_child(found or command, folder, environment, joins_errors=True)
+        return await start_child(found or command, folder, environment, is_written_to=False)
 
 
 def _variables(value: object) -> dict[str, str]:

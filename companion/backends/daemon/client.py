@@ -35,7 +35,6 @@ from ..agent import (
     FoundSession,
     Rewinding,
     RewindPoint,
-    SessionInfo,
     SessionPage,
     SigningIn,
 )
@@ -253,11 +252,8 @@ class DaemonAgent(Agent):
         asked = {"size": str(SESSION_PAGE), "cursor": cursor, "archiveState": "archived" if is_archived else ""}
         if self.has(_ORGANIZED):
             asked["view"] = "organized"
-        answer = await self.transport.json("GET", _listed(folder, "sessions", asked))
-        listed = several(SessionInfo)(answer.get("sessions"))
-        following = answer.get("nextCursor")
-        has_more = isinstance(following, str) and following != cursor
-        return SessionPage(listed, str(following) if has_more else "")
+        page = decoder.read(SessionPage, await self.transport.json("GET", _listed(folder, "sessions", asked)))
+        return SessionPage(sessions=page.sessions, cursor=page.after(cursor))
 
     async def search_sessions(self, folder: str, words: str) -> list[FoundSession]:
         """The sessions of a folder in which somebody has said something.
@@ -267,11 +263,7 @@ class DaemonAgent(Agent):
         """
         asked = {"q": words[:MOST_WORDS], "maxResults": str(SESSION_PAGE)}
         answer = await self.transport.json("GET", _listed(folder, "sessions/search", asked), limit=SEARCH_LIMIT)
-        return [
-            FoundSession(found, str(each.get("snippet") or ""))
-            for each in objects(answer.get("results"))
-            if (found := read(SessionInfo, each.get("session")))
-        ]
+        return list(several(FoundSession)(answer.get("results")))
 
     async def rename_session(self, session: AgentSession, title: str) -> None:
         self._need("session_metadata")

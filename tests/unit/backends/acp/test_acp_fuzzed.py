@@ -16,6 +16,7 @@ from companion.agents import AgentCommand
 from companion.backends.acp import decoder, schema
 from companion.backends.acp.errors import EndedError
 from companion.backends.acp.process import Lines, TooLong
+from companion.backends.agent import SessionPage
 from companion.backends.wire import read
 from companion.chats.transcript.transcript import Transcript
 from companion.conversation.conversation import Conversation
@@ -182,7 +183,7 @@ def reader(settings: schema.SessionSettings, *, is_running: bool) -> decoder.Upd
 @settings(max_examples=3 * settings().max_examples)
 @given(JSON | st.fixed_dictionaries({}, optional=FIELDS), UPDATES)
 def test_every_answer_can_be_read(answer: Any, update: dict[str, Any]):
-    for model in (schema.Initialized, schema.Opened, schema.OptionsUpdate, schema.SessionList, schema.Ended):
+    for model in (schema.Initialized, schema.Opened, schema.OptionsUpdate, SessionPage, schema.Ended):
         read(model, answer)
     opened = read(schema.Opened, answer) or schema.Opened()
     settings = schema.SessionSettings.of(opened)

@@ -132,7 +132,7 @@ async def test_a_daemon_without_an_order_of_its_own_is_not_asked_for_one(daemon:
     daemon.routes["GET /workspace/%2Fw/sessions"] = 200, {}
     async with closing(DaemonAgent(daemon.address)) as client:
         await client.connect("/w")
-        assert await client.list_sessions("/w") == SessionPage(())
+        assert await client.list_sessions("/w") == SessionPage()
         assert daemon.asked("GET /workspace/%2Fw/sessions")[0].route.endswith("?size=50")
         for act in (
             lambda: client.list_sessions("/w", is_archived=True),
