@@ -213,7 +213,7 @@ class Connector:
 
     def _located(self, client: AcpAgent, folder: str) -> None:
         self._started = client
-        version = client.info.info.version
+        version = client.info.version
         self._where = Locality("this computer", folder, version, is_private=True, agent=client.name)
         self._daemon = None
 

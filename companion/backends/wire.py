@@ -187,6 +187,10 @@ class OfferedChoices(Wire):
     ] = ()
 
 
+Offered = Annotated[OfferedChoices, part(OfferedChoices)]
+"""The models or the modes of a session; none where there is anything else."""
+
+
 def _values(options: object) -> tuple[OfferedChoice, ...]:
     """The values of an option, which may be in groups."""
     found: list[OfferedChoice] = []

@@ -84,7 +84,7 @@ async def test_it_works_in_all_folders_of_the_window(place: Place, tmp_path: Pat
         return Surroundings((str(other),))
 
     async with place.talk(around=around) as talk:
-        if not talk.client.info.sessions.additional_directories:
+        if not talk.client.info.takes_folders:
             pytest.skip("The agent has no further folders.")
         assert talk.client.folders == (str(other),)
         turn = await talk.done(await talk.ask(f"Say so {place.model.speech('So.').tag}"))

@@ -80,7 +80,7 @@ async def test_an_agent_shakes_hands_and_asks_for_a_sign_in(
     home = {name: str(tmp_path) for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "APPDATA")}
     async with talking(agent.command, str(tmp_path), {**environment, **home}, session=None) as talk:
         assert talk.client.name == agent.name
-        assert talk.client.info.info.version.split()[0] == version_of(agent.family, agent.version)
+        assert talk.client.info.version.split()[0] == version_of(agent.family, agent.version)
         kinds = {"agent": "by itself", "terminal": "in a terminal", "variables": "by variables"}
         ways = ", ".join(f"{way.name} ({kinds[way.kind]})" for way in talk.client.ways)
         for way in talk.client.ways:

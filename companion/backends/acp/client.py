@@ -114,24 +114,24 @@ class AcpAgent(Agent):
     @property
     def name(self) -> str:
         """What the agent calls itself; what the person calls it until it has said that."""
-        return self.info.info.title or self.info.info.name or self.command.name
+        return self.info.title or self.info.name or self.command.name
 
     def can(self, feature: Feature) -> bool:
         match feature:
             case "history" | "rewind" | "tasks" | "sign_in":
                 return False
             case "sessions":
-                return self.info.sessions.list
+                return self.info.can_list
             case "fork":
-                return self.info.sessions.fork and self.can_restart
+                return self.info.can_fork and self.can_restart
             case "sign_out":
-                return self.info.abilities.auth.logout
+                return self.info.can_sign_out
             case _:
                 return True
 
     @property
     def can_restart(self) -> bool:
-        return self.info.abilities.load_session or self.info.sessions.resume
+        return self.info.can_load or self.info.can_resume
 
     def missing(self, what: str) -> MissingFeatureError:
         return MissingFeatureError(what, f"{self.name} can't {what}.", "")
@@ -310,12 +310,12 @@ class AcpAgent(Agent):
         """
         if not self.can_restart:
             raise self.missing("resume a conversation")
-        if pause := extensions.pause_before_load(self.info.info.name, session.begun, time.time()):
+        if pause := extensions.pause_before_load(self.info.name, session.begun, time.time()):
             logger.info("%s would empty the conversation if it loaded it now: %.0f s are waited", self.name, pause)
             await asyncio.sleep(pause)
         self.session, self._begun = session.id, session.begun
         self.stream.begin_history(session.id)
-        method = "session/load" if self.info.abilities.load_session else "session/resume"
+        method = "session/load" if self.info.can_load else "session/resume"
         folder = session.folder or self.folder
         params = {"sessionId": session.id, "cwd": folder, **await self._around(folder)}
         try:
@@ -346,7 +346,7 @@ class AcpAgent(Agent):
         return AgentSession(id=forked.session_id, folder=folder, client_id=OURS, begun=time.time())
 
     async def detach(self, session: AgentSession) -> None:
-        if self.info.sessions.close:
+        if self.info.can_close:
             with contextlib.suppress(AgentError):
                 await self.peer.call("session/close", {"sessionId": session.id or self.session}, DETACH_LIMIT)
 
@@ -366,15 +366,14 @@ class AcpAgent(Agent):
             MissingFeatureError: the agent can't, or can only list them.
         """
         self.need("sessions", "delete a conversation")
-        if not self.info.sessions.delete:
+        if not self.info.can_delete:
             raise self.missing("delete a conversation")
         await self.call("session/delete", {"sessionId": session.id})
 
     async def _around(self, folder: str) -> dict[str, Any]:
         """What a session gets besides its folder: MCP servers, and the other folders of the window."""
         around = await self.place.surroundings()
-        takes = self.info.sessions.additional_directories
-        others = [each for each in around.folders if takes and each != folder]
+        others = [each for each in around.folders if self.info.takes_folders and each != folder]
         self.folders = tuple(others)
         more = {"additionalDirectories": others} if others else {}
         return {"mcpServers": [*self._servers(), *await self._own_servers(around)], **more}
@@ -383,7 +382,7 @@ class AcpAgent(Agent):
         """The person's own MCP servers. What can't be offered is said."""
         if not around.servers:
             return []
-        environment, has_http = await self.place.login.get(), self.info.abilities.mcp_capabilities.http
+        environment, has_http = await self.place.login.get(), self.info.takes_http
         entries, missing = await asyncio.to_thread(
             partial(_offered_servers, around.servers, environment, has_http=has_http, hide=self._hide)
         )
@@ -393,7 +392,7 @@ class AcpAgent(Agent):
 
     def _servers(self) -> list[Mapping[str, Any]]:
         """The editor's own MCP server, as the protocol has it, if the agent is offered that."""
-        if self._offered is None and self.info.abilities.mcp_capabilities.http:
+        if self._offered is None and self.info.takes_http:
             self._offered = self.place.admit(self.name)
             if self._offered:
                 self._hide(self._offered.token)
@@ -424,10 +423,9 @@ class AcpAgent(Agent):
 
     def _suited(self, block: Block) -> Block:
         """A block of a prompt as the agent takes it."""
-        takes = self.info.abilities.prompt_capabilities
-        if block.get("type") == "image" and not takes.image:
+        if block.get("type") == "image" and not self.info.takes_pictures:
             raise UnsendableError(f"{self.name} doesn't take pictures.", "Remove the picture.")
-        if block.get("type") == "resource" and not takes.embedded_context:
+        if block.get("type") == "resource" and not self.info.takes_resources:
             resource = block["resource"]
             return {"type": "text", "text": f"{resource['uri']}:\n```\n{resource['text']}\n```\n"}
         return block
@@ -586,7 +584,7 @@ class AcpAgent(Agent):
             "peer": peer,
             "prompts": prompts,
             "process": left,
-            "agent": self.info.model_dump(mode="json", by_alias=True),
+            "agent": self.info.model_dump(mode="json"),
             "command": (self.command.name, list(self.command.command)),
             "folder": self.folder,
             "is_cancelling": is_cancelling,

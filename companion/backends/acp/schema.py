@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AliasPath, BeforeValidator, Field
 
 from ...conversation.snapshot import Choices, SessionOption
 from ..wire import (
@@ -17,13 +17,13 @@ from ..wire import (
     ConfigOptions,
     Name,
     Object,
+    Offered,
     OfferedChoices,
     ShortText,
     Text,
     Texts,
     Wire,
     choices_of,
-    part,
     parts,
     read,
     several,
@@ -57,40 +57,9 @@ def _is_there(value: object) -> bool:
 Able = Annotated[bool, BeforeValidator(_is_there)]
 
 
-class _Info(Wire):
-    name: Name = ""
-    title: Name = ""
-    version: Text = ""
-
-
-class _Prompts(Wire):
-    image: Able = False
-    embedded_context: Able = False
-
-
-class _Sessions(Wire):
-    list: Able = False
-    resume: Able = False
-    delete: Able = False
-    close: Able = False
-    fork: Able = False
-    additional_directories: Able = False
-
-
-class _Servers(Wire):
-    http: Able = False
-
-
-class _Auth(Wire):
-    logout: Able = False
-
-
-class _Abilities(Wire):
-    load_session: Able = False
-    prompt_capabilities: Annotated[_Prompts, part(_Prompts)] = _Prompts()
-    session_capabilities: Annotated[_Sessions, part(_Sessions)] = _Sessions()
-    mcp_capabilities: Annotated[_Servers, part(_Servers)] = _Servers()
-    auth: Annotated[_Auth, part(_Auth)] = _Auth()
+def _able(*path: str) -> Any:
+    """A capability, by where it is in what an agent can do."""
+    return Field(default=False, validation_alias=AliasPath("agentCapabilities", *path))
 
 
 class _Variable(Wire):
@@ -122,23 +91,31 @@ class Initialized(Wire):
     """The answer to `initialize`."""
 
     protocol_version: Any = None
-    info: Annotated[_Info, part(_Info), Field(alias="agentInfo")] = _Info()
-    abilities: Annotated[_Abilities, part(_Abilities), Field(alias="agentCapabilities")] = _Abilities()
+    name: Name = Field(default="", validation_alias=AliasPath("agentInfo", "name"))
+    title: Name = Field(default="", validation_alias=AliasPath("agentInfo", "title"))
+    version: Text = Field(default="", validation_alias=AliasPath("agentInfo", "version"))
     auth_methods: Annotated[tuple[AuthMethod, ...], parts(AuthMethod)] = ()
     meta: Object = Field(default_factory=dict, alias="_meta")
-
-    @property
-    def sessions(self) -> _Sessions:
-        """What it can do with sessions."""
-        return self.abilities.session_capabilities
+    can_load: Able = _able("loadSession")
+    can_resume: Able = _able("sessionCapabilities", "resume")
+    can_list: Able = _able("sessionCapabilities", "list")
+    can_delete: Able = _able("sessionCapabilities", "delete")
+    can_close: Able = _able("sessionCapabilities", "close")
+    can_fork: Able = _able("sessionCapabilities", "fork")
+    can_sign_out: Able = _able("auth", "logout")
+    takes_folders: Able = _able("sessionCapabilities", "additionalDirectories")
+    takes_http: Able = _able("mcpCapabilities", "http")
+    """MCP servers by HTTP."""
+    takes_pictures: Able = _able("promptCapabilities", "image")
+    takes_resources: Able = _able("promptCapabilities", "embeddedContext")
 
 
 class Opened(Wire):
     """The answer to `session/new`, `session/load` and `session/resume`."""
 
     session_id: Text = ""
-    models: Annotated[OfferedChoices, part(OfferedChoices)] = OfferedChoices()
-    modes: Annotated[OfferedChoices, part(OfferedChoices)] = OfferedChoices()
+    models: Offered = OfferedChoices()
+    modes: Offered = OfferedChoices()
     options: ConfigOptions = Field(default=(), alias="configOptions")
 
 
@@ -182,8 +159,8 @@ class SessionSettings:
 
     def hand_over(self) -> dict[str, Any]:
         """As plain data."""
-        opened = self.opened.model_dump(mode="json", by_alias=True)
-        options = [option.model_dump(mode="json", by_alias=True) for option in self.options]
+        opened = self.opened.model_dump(mode="json")
+        options = [option.model_dump(mode="json") for option in self.options]
         return {"opened": opened, "options": options, "model": self.model, "mode": self.mode}
 
     @classmethod

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any, Literal, TypeVar, cast
 
-from pydantic import BeforeValidator, Field
+from pydantic import AliasPath, BeforeValidator, Field
 
 from ... import json_text
 from ...conversation import events
@@ -29,6 +29,7 @@ from ..wire import (
     ConfigOption,
     ConfigOptions,
     Number,
+    Offered,
     OfferedChoices,
     ShortText,
     Text,
@@ -37,7 +38,6 @@ from ..wire import (
     bounded,
     choices_of,
     objects,
-    part,
     parts,
     several,
     texts,
@@ -355,19 +355,15 @@ def _real(folder: str) -> str:
 class _State(Wire):
     """The models, the modes and the options of a session."""
 
-    models: Annotated[OfferedChoices, part(OfferedChoices)] = OfferedChoices()
-    modes: Annotated[OfferedChoices, part(OfferedChoices)] = OfferedChoices()
-    config_options: ConfigOptions = ()
-
-
-class _Stated(Wire):
-    state: Annotated[_State, part(_State)] = _State()
+    models: Offered = Field(default=OfferedChoices(), validation_alias=AliasPath("state", "models"))
+    modes: Offered = Field(default=OfferedChoices(), validation_alias=AliasPath("state", "modes"))
+    options: ConfigOptions = Field(default=(), validation_alias=AliasPath("state", "configOptions"))
 
 
 def choices(answer: Mapping[str, Any]) -> Choices:
     """What `/context` says of the models and the modes."""
-    state = read(_Stated, answer).state
-    effort = next((each for each in state.config_options if each.id == EFFORT), ConfigOption(id=EFFORT))
+    state = read(_State, answer)
+    effort = next((each for each in state.options if each.id == EFFORT), ConfigOption(id=EFFORT))
     return Choices(
         state.models.current,
         state.modes.current,
@@ -487,22 +483,14 @@ def injected(answer: Mapping[str, Any]) -> set[str]:
 
 
 class _Usage(Wire):
-    total_tokens: int
-    context_window_size: int
-
-
-class _Used(Wire):
-    usage: _Usage
+    used: int = Field(validation_alias=AliasPath("usage", "totalTokens"))
+    size: int = Field(validation_alias=AliasPath("usage", "contextWindowSize"))
 
 
 def window(answer: Mapping[str, Any]) -> ContextWindow:
     """The use of the context window."""
-    usage = read(_Used, answer).usage
-    return ContextWindow(usage.context_window_size, usage.total_tokens)
-
-
-class _Stats(Wire):
-    total_tokens: Number = 0.0
+    usage = read(_Usage, answer)
+    return ContextWindow(usage.size, usage.used)
 
 
 class _Task(Wire):
@@ -517,7 +505,7 @@ class _Task(Wire):
     prompt: Text = ""
     output_file: Text = ""
     error: Text = ""
-    stats: Annotated[_Stats, BeforeValidator(as_object)] = _Stats()
+    tokens: Number = Field(default=0.0, validation_alias=AliasPath("stats", "totalTokens"))
     is_backgrounded: bool = True
 
     def task(self) -> Task:
@@ -531,7 +519,7 @@ class _Task(Wire):
             self.command or self.prompt or self.description,
             self.output_file,
             self.error,
-            int(self.stats.total_tokens),
+            int(self.tokens),
             self.is_backgrounded,
         )
 
