@@ -357,12 +357,8 @@ class Agent(ABC):
 
     # Tasks, files and terminals
 
-    async def tasks(self, session: AgentSession) -> tuple[Task, ...]:
-        """What it does besides its turn, and has done, the oldest first."""
-        raise self.missing("list what runs in the background")
-
-    async def sub_agents(self, session: AgentSession) -> tuple[Task, ...]:
-        """The sub-agents of a session, those of before a restart too."""
+    async def tasks(self, session: AgentSession, *, with_past: bool = False) -> tuple[Task, ...]:
+        """What it does besides its turn, and has done, the oldest first; `with_past`: also before a restart of it."""
         raise self.missing("list what runs in the background")
 
     async def stop_task(self, session: AgentSession, task: Task) -> bool:

@@ -23,7 +23,7 @@ from .agent import Agent, AgentSession, Workplace
 from .daemon.address import Address, resolve, starts_own
 from .daemon.errors import DaemonError
 from .daemon.locality import where
-from .daemon.private import CONNECTING, STOP_LIMIT, Daemon, PrivateDaemon, from_plain, stop_now
+from .daemon.private import CONNECTING, STOP_LIMIT, PrivateDaemon, from_plain, stop_now
 
 if TYPE_CHECKING:
     from .acp.client import AcpAgent
@@ -52,11 +52,6 @@ class Daemons:
         if folder not in self._private:
             self._private[folder] = PrivateDaemon(self._say, self._place.login)
         return self._private[folder]
-
-    @property
-    def running(self) -> list[Daemon]:
-        """Those that were started and have not been ended."""
-        return [private.daemon for private in self._private.values() if private.daemon]
 
     async def end_others(self) -> None:
         """End the private daemons of folders in which no chat works any more."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Annotated, Any, TypeVar, cast
@@ -12,6 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from ..conversation.snapshot import Choice
 from ..json_text import as_list, as_object, as_text
+from ..visible import blanked
 
 M = TypeVar("M", bound="Wire")
 
@@ -27,9 +27,6 @@ MOST_ITEMS = 5000
 """Parts of one list or object of a message."""
 MOST_PARTS = 100_000
 """Of a whole message."""
-_UNSEEN = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ud800-\udfff]"
-)
 _TOO_DEEP = "(nested too deeply to be shown)"
 
 
@@ -56,7 +53,7 @@ def as_id(value: object) -> str | None:
 
 def one_line(text: str, most: int) -> str:
     """A text for a person, on one line: without control characters, nor what turns or hides the text, and cut."""
-    line = " ".join(_UNSEEN.sub(" ", text[: 4 * most]).split())
+    line = blanked(text[: 4 * most])
     return f"{line[: most - 1]}…" if len(line) > most else line
 
 

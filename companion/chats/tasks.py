@@ -31,9 +31,8 @@ class ChatTasks:
     async def all(self) -> list[Task]:
         """What the agent does besides its turn, and has done: what runs first, then the latest."""
         client, session, _ = await self._chat.connection.reached()
-        found = {task.id: task for task in await client.sub_agents(session)}
-        found |= {task.id: task for task in await client.tasks(session)}
-        return sorted(found.values(), key=lambda task: (not task.is_running, -task.began))
+        found = await client.tasks(session, with_past=True)
+        return sorted(found, key=lambda task: (not task.is_running, -task.began))
 
     async def page(self, identifier: str) -> tuple[str, bool]:
         """A page about a task with the end of its output, and whether it still runs."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 
-from ...clis.shell import on_the_path
 from ...conversation.failures import ChatError
 
 _REQUIRED = re.compile(r"^authentication (is )?required\b[.:]?", re.IGNORECASE)
@@ -24,16 +22,6 @@ REQUEST_CANCELLED = -32800
 
 class AgentError(ChatError):
     """A failure that has to do with an agent."""
-
-
-class NoProgramError(AgentError):
-    """The agent's program is not there."""
-
-    def __init__(self, agent: str, program: str, install: str) -> None:
-        remedy = f"Install it ({install})" if install else "Install it"
-        is_path = os.path.dirname(program)
-        why = f"there is no “{program}”" if is_path else f"“{program}” is not {on_the_path()}"
-        super().__init__(f"{agent} can't be started: {why}.", f"{remedy}, or correct its command.")
 
 
 class AgentStartError(AgentError):

@@ -23,10 +23,11 @@ from typing import Any
 
 import psutil
 
+from ...clis.shell import on_the_path
 from ...platforms import programs
 from .. import children
 from ..children import MARK, begun, end_group
-from .errors import AgentStartError, EndedError, NoProgramError
+from .errors import AgentError, AgentStartError, EndedError
 
 logger = logging.getLogger(__name__)
 
@@ -580,12 +581,13 @@ async def start(
         install: the command that installs it, for the message if it is missing.
 
     Raises:
-        NoProgramError: there is no such program.
-        AgentStartError: it can't be run.
+        AgentError: there is no such program, or it can't be run.
     """
     found = await asyncio.to_thread(programs.resolve, command, environment)
     if found is None:
-        raise NoProgramError(agent, command[0], install)
+        program, how = command[0], f" ({install})" if install else ""
+        why = f"there is no “{program}”" if os.path.dirname(program) else f"“{program}” is not {on_the_path()}"
+        raise AgentError(f"{agent} can't be started: {why}.", f"Install it{how}, or correct its command.")
     try:
         marked = {**environment, MARK: str(os.getpid())}
         process = await start_child(found, folder, marked, is_written_to=True)

@@ -239,17 +239,11 @@ class Questions:
         self._pages: dict[str, str] = {}
         """What the person does on pages, by the ids of the elicitations."""
 
-    async def ask(self, call: object, options: object, *, is_ours: bool, is_over: bool) -> dict[str, Any]:
+    async def ask(self, call: object, options: object) -> dict[str, Any]:
         """Ask the person about a tool call. Returns the answer to `session/request_permission`.
 
-        A question that can't be read, that isn't about our session, or whose turn the person has cancelled, is
-        cancelled.
+        A question that can't be read is cancelled.
         """
-        if is_over:
-            return _NOT_ALLOWED
-        if not is_ours:
-            self._publish(events.Unsupported("a question about another session, which was cancelled"))
-            return _NOT_ALLOWED
         request = decode_permission(self._next(), call, options)
         if isinstance(request, events.PermissionRequest) and not request.options:
             request = events.Unsupported("a question that offers no answer, which was cancelled")
@@ -398,12 +392,15 @@ class Services:
         return made
 
     async def _permitted(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The answer to a permission request."""
-        is_ours = params.get("sessionId") == self._agent.session
+        """The answer to a permission request. One of another session, or of a turn that is over, is cancelled."""
+        if params.get("sessionId") != self._agent.session:
+            self._events.publish(events.Unsupported("a question about another session, which was cancelled"))
+            return _NOT_ALLOWED
         turn = self._prompts.running
         call = await self._asked_about(as_object(params.get("toolCall")))
-        is_over = self._prompts.is_cancelled or self._prompts.running != turn
-        answer = await self.questions.ask(call, params.get("options"), is_ours=is_ours, is_over=is_over)
+        if self._prompts.is_cancelled or self._prompts.running != turn:
+            return _NOT_ALLOWED
+        answer = await self.questions.ask(call, params.get("options"))
         if answer["outcome"]["outcome"] == "selected":
             self._prompts.acted()
         return answer

@@ -51,18 +51,13 @@ NEEDED = ("session_create", "session_events", "session_prompt", "session_cancel"
 """The features without which there is no chat. All known versions have them (docs/protocols/qwen-serve.md#versions)."""
 SOURCE = "sublime"
 """What the sessions of this client are tagged with."""
-SESSION_LIMIT = 90.0
-"""Seconds to create or to load a session: the agent's process starts, and the daemon's own limit is 60."""
+LONG_LIMIT = 90.0
+"""Seconds for what takes long: the agent's process starts, for which the daemon's own limit is 60, histories are read,
+files are written, or a provider is asked."""
 BOOT_LIMIT = 10.0
 """Seconds until a daemon that answers knows its workspaces."""
 MAX_QUEUED = 2048
 """Events that the daemon may hold for us; its own choice is 256."""
-REWIND_LIMIT = 60.0
-"""Seconds to rewind or to copy a conversation: files are written."""
-EXPORT_LIMIT = 90.0
-"""Seconds."""
-SEARCH_LIMIT = 60.0
-"""Seconds: the daemon reads the histories."""
 SESSION_PAGE = 50
 """Sessions in an answer."""
 MOST_WORDS = 200
@@ -71,8 +66,6 @@ HISTORY_PAGE = 120
 """Records of the history on disk in a page; a turn has about six, and two more for each tool call."""
 INDEX_PAGE = 500
 """Turns in a page of their index; the daemon gives no more."""
-SIGN_IN_LIMIT = 60.0
-"""Seconds: the daemon asks the provider."""
 PAGES = "session_turn_navigation"
 """The feature with which the pages of a history can be read from its end."""
 _ORGANIZED = "session_organization"
@@ -221,7 +214,7 @@ class DaemonAgent(Agent):
         body = {"cwd": folder, "sessionScope": scope}
         if self.has("session_source_metadata") and scope == "thread":
             body["sourceType"] = SOURCE
-        answer = await self.transport.json("POST", "/session", body, limit=SESSION_LIMIT)
+        answer = await self.transport.json("POST", "/session", body, limit=LONG_LIMIT)
         created = decoder.read(AgentSession, answer)
         self._cursors[created.id] = None
         return created
@@ -232,7 +225,7 @@ class DaemonAgent(Agent):
         has_pages = self.has(PAGES)
         body = {"cwd": session.folder, "historyPageSize": HISTORY_PAGE if has_pages else None}
         answer = await self.transport.json(
-            "POST", _path(session, "load"), body, session, limit=SESSION_LIMIT, keep=decoder.keep
+            "POST", _path(session, "load"), body, session, limit=LONG_LIMIT, keep=decoder.keep
         )
         loaded = decoder.read(AgentSession, answer)
         queue = tuple(waiting for waiting, state in await self.queue(loaded) if state == "queued")
@@ -262,7 +255,7 @@ class DaemonAgent(Agent):
             MissingFeatureError: this daemon can't search; it has no feature for that.
         """
         asked = {"q": words[:MOST_WORDS], "maxResults": str(SESSION_PAGE)}
-        answer = await self.transport.json("GET", _listed(folder, "sessions/search", asked), limit=SEARCH_LIMIT)
+        answer = await self.transport.json("GET", _listed(folder, "sessions/search", asked), limit=LONG_LIMIT)
         return list(several(FoundSession)(answer.get("results")))
 
     async def rename_session(self, session: AgentSession, title: str) -> None:
@@ -297,7 +290,7 @@ class DaemonAgent(Agent):
             route = f"/workspaces/{quote(session.folder, safe='')}{_path(session, 'archive/export')}?format={form}"
         else:
             route = self._own(f"{_path(session, 'export')}?format={form}", "workspace_session_export")
-        content = await self.transport.send("GET", route, session=session, limit=EXPORT_LIMIT)
+        content = await self.transport.send("GET", route, session=session, limit=LONG_LIMIT)
         return content.decode("utf-8", "replace")
 
     # The conversation
@@ -462,13 +455,13 @@ class DaemonAgent(Agent):
         """
         self._need("session_rewind")
         body: Mapping[str, Any] = {"promptId": point, "rewindFiles": undo_files}
-        answer = await self.transport.json("POST", _path(session, "rewind"), body, session, limit=REWIND_LIMIT)
+        answer = await self.transport.json("POST", _path(session, "rewind"), body, session, limit=LONG_LIMIT)
         return decoder.read(Rewinding, answer)
 
     async def fork(self, session: AgentSession, title: str = "") -> AgentSession:
         self._need("session_branch")
         body = {"name": title or None}
-        answer = await self.transport.json("POST", _path(session, "branch"), body, session, limit=REWIND_LIMIT)
+        answer = await self.transport.json("POST", _path(session, "branch"), body, session, limit=LONG_LIMIT)
         return decoder.read(AgentSession, answer)
 
     # What a session can switch, and what no event tells
@@ -504,15 +497,11 @@ class DaemonAgent(Agent):
             return None
         return decoder.window(await self.transport.json("GET", _path(session, "context-usage"), session=session))
 
-    async def tasks(self, session: AgentSession) -> tuple[Task, ...]:
+    async def tasks(self, session: AgentSession, *, with_past: bool = False) -> tuple[Task, ...]:
         self.need("tasks", "list what runs in the background")
-        return decoder.tasks(await self.transport.json("GET", _path(session, "tasks"), session=session))
-
-    async def sub_agents(self, session: AgentSession) -> tuple[Task, ...]:
-        """The sub-agents of a session, those of before a restart too; none if the daemon doesn't list them."""
-        if not self.has("session_agents"):
-            return ()
-        return decoder.tasks(await self.transport.json("GET", _path(session, "agents"), session=session))
+        routes = ["agents", "tasks"] if with_past and self.has("session_agents") else ["tasks"]
+        answers = [await self.transport.json("GET", _path(session, route), session=session) for route in routes]
+        return tuple({task.id: task for answer in answers for task in decoder.tasks(answer)}.values())
 
     async def stop_task(self, session: AgentSession, task: Task) -> bool:
         self.need("tasks", "stop what runs in the background")
@@ -546,7 +535,7 @@ class DaemonAgent(Agent):
             DaemonError: the provider doesn't answer.
         """
         self.need("sign_in", "be signed in with a code")
-        answer = await self.transport.json("POST", _DEVICE_FLOW, {"providerId": provider}, limit=SIGN_IN_LIMIT)
+        answer = await self.transport.json("POST", _DEVICE_FLOW, {"providerId": provider}, limit=LONG_LIMIT)
         return decoder.sign_in(answer)
 
     async def sign_in_progress(self, identifier: str) -> SigningIn:

@@ -13,10 +13,10 @@ from companion.backends.acp import client as client_module
 from companion.backends.acp import process as process_module
 from companion.backends.acp import prompts
 from companion.backends.acp.errors import (
+    AgentError,
     AgentStartError,
     AnswerError,
     EndedError,
-    NoProgramError,
     SignInError,
     SilentError,
 )
@@ -62,7 +62,7 @@ async def test_an_agent_that_ends_at_once_is_told_with_its_last_words(talks: Tal
 
 
 async def test_a_missing_program_names_its_install_command(project: Path, tmp_path: Path):
-    with pytest.raises(NoProgramError, match="npm install -g the-agent"):
+    with pytest.raises(AgentError, match="npm install -g the-agent"):
         async with talking(["there-is-no-such-program"], str(project)):
             pass
     with pytest.raises(AgentStartError, match="there is no folder"):
