@@ -96,7 +96,7 @@ class AcpAgent(Agent):
         """The id of the one that is open; empty if none is."""
         self.folders: tuple[str, ...] = ()
         """The other folders that its session was given."""
-        self.settings = schema.SessionSettings(schema.Opened())
+        self.settings = schema.SessionSettings()
         """What its session can switch."""
         self.peer = Peer(self)
         self.stream = Events()
@@ -577,7 +577,7 @@ class AcpAgent(Agent):
             "calls": self.decoder.calls.hand_over(),
             "session": self.session,
             "begun": self._begun,
-            "settings": self.settings.hand_over(),
+            "settings": self.settings.model_dump(mode="json"),
             "offered": (self._offered.url, self._offered.token) if self._offered else None,
             "folders": self.folders,
             "subagents": self.decoder.subagents.parents,
@@ -595,7 +595,7 @@ class AcpAgent(Agent):
 
         Raises whatever is wrong with what another version of the package may have left in another form.
         """
-        self.info = read(schema.Initialized, left["agent"]) or schema.Initialized()
+        self.info = schema.Initialized.model_validate(left["agent"])
         await self._settle_in(left["folder"])
         taking = asyncio.create_task(self._take_over(left))
         try:
@@ -610,7 +610,7 @@ class AcpAgent(Agent):
         self.session, self._begun = left["session"], left["begun"]
         self.folders = tuple(left["folders"])
         self.decoder.subagents.parents = dict(left["subagents"])
-        self.settings = schema.SessionSettings.inherited(left["settings"])
+        self.settings = schema.SessionSettings.model_validate(left["settings"])
         self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
         session = AgentSession(id=self.session, folder=self.folder, client_id=OURS, begun=self._begun)
         self.services.files.take_over(left["files"])

@@ -6,7 +6,6 @@ What is missing or unreadable counts as not there; a part that can't be read tak
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import AliasPath, BeforeValidator, Field
@@ -25,8 +24,6 @@ from ..wire import (
     Wire,
     choices_of,
     parts,
-    read,
-    several,
 )
 
 VERSION = 1
@@ -137,37 +134,24 @@ _OWN = {"mode", "model", "thought_level"}
 """The categories of options that a chat has commands for."""
 
 
-@dataclass(slots=True)
-class SessionSettings:
+class SessionSettings(Wire, frozen=False):
     """The modes, models and other options of a session, as they are now.
 
     An agent may tell of them twice: as modes and models, and as options of these categories. An option counts then,
     since it is the newer way. Only a mode is set by its own method, which all agents have.
     """
 
-    opened: Opened
-    options: tuple[ConfigOption, ...] = ()
+    opened: Opened = Opened()
+    options: ConfigOptions = ()
     model: str = ""
     mode: str = ""
 
     @classmethod
     def of(cls, opened: Opened) -> SessionSettings:
         """Those that a session begins with."""
-        settings = cls(opened, model=opened.models.current, mode=opened.modes.current)
+        settings = cls(opened=opened, model=opened.models.current, mode=opened.modes.current)
         settings.update(opened.options)
         return settings
-
-    def hand_over(self) -> dict[str, Any]:
-        """As plain data."""
-        opened = self.opened.model_dump(mode="json")
-        options = [option.model_dump(mode="json") for option in self.options]
-        return {"opened": opened, "options": options, "model": self.model, "mode": self.mode}
-
-    @classmethod
-    def inherited(cls, left: Mapping[str, Any]) -> SessionSettings:
-        """What `hand_over` has left."""
-        opened = read(Opened, left["opened"]) or Opened()
-        return cls(opened, several(ConfigOption)(left["options"]), left["model"], left["mode"])
 
     def update(self, options: tuple[ConfigOption, ...]) -> None:
         """The agent tells all its options anew."""

@@ -11,8 +11,8 @@ import itertools
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast, get_args
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import SchemaError
@@ -217,14 +217,11 @@ def _limit(value: object) -> float | None:
 _NOT_ALLOWED = {"outcome": {"outcome": "cancelled"}}
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """A question that waits."""
 
-    future: asyncio.Future[tuple[str | None, Values]] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
-    elicitation: Elicitation | None = None
+    future: asyncio.Future[tuple[str | None, Values]]
+    elicitation: Elicitation | None
 
 
 class Questions:
@@ -250,7 +247,7 @@ class Questions:
         if isinstance(request, events.Unsupported):
             self._publish(request)
             return _NOT_ALLOWED
-        option, answers = await self._answer(request, _Asked())
+        option, answers = await self._answer(request)
         outcome = {"outcome": "cancelled"} if option is None else {"outcome": "selected", "optionId": option}
         return {"outcome": outcome, **({"answers": dict(answers)} if answers else {})}
 
@@ -266,7 +263,7 @@ class Questions:
             call = events.ToolCallUpdate(call.id, {"title": title, "kind": "other", "status": "pending"})
         request = events.PermissionRequest(number, call, elicitation.options, form=elicitation.form, title=title)
         try:
-            option, values = await self._answer(request, _Asked(elicitation=elicitation))
+            option, values = await self._answer(request, elicitation)
         finally:
             if not knows_call:
                 self._publish(events.ToolCallUpdate(call.id, {"status": "completed"}))
@@ -306,9 +303,11 @@ class Questions:
     def _next(self) -> str:
         return f"{self._name}-{next(self._numbers)}"
 
-    async def _answer(self, request: events.PermissionRequest, asked: _Asked) -> tuple[str | None, Values]:
+    async def _answer(
+        self, request: events.PermissionRequest, elicitation: Elicitation | None = None
+    ) -> tuple[str | None, Values]:
         """The person's answer: the id of an option, and what they have entered."""
-        self._asked[request.id] = asked
+        asked = self._asked[request.id] = _Asked(asyncio.get_running_loop().create_future(), elicitation)
         self._publish(request)
         option: str | None = None
         try:

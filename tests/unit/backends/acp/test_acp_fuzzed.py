@@ -198,7 +198,7 @@ def test_whatever_is_told_can_be_shown(told: list[dict[str, Any]], reason: str):
     conversation, transcript = Conversation(), Transcript()
     here = Locality("this computer", "/folder")
     last = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "The end."}}
-    reads = reader(schema.SessionSettings(schema.Opened()), is_running=True)
+    reads = reader(schema.SessionSettings(), is_running=True)
     every = [{"sessionId": "s", "update": update} for update in [*told, last]]
     for event in (event for params in every for event in reads.decode(params) or ()):
         conversation.apply(Envelope(event, None, "prompt", "client"))
