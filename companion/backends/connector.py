@@ -44,26 +44,15 @@ class Daemons:
         self._place = place
         self._private: dict[str, PrivateDaemon] = {}
 
-    def _say(self, message: str) -> None:
-        self._place.screen.messenger.say(message, self._place.id)
-
     def private(self, folder: str) -> PrivateDaemon:
         """The private daemon of a folder, which need not run."""
         if folder not in self._private:
-            self._private[folder] = PrivateDaemon(self._say, self._place.login)
+            self._private[folder] = PrivateDaemon(self._place)
         return self._private[folder]
 
-    async def end_others(self) -> None:
-        """End the private daemons of folders in which no chat works any more."""
-        used = self._place.daemon_folders
-        await self._stop([folder for folder in self._private if folder not in used], STOP_LIMIT)
-
-    async def stop(self, limit: float = STOP_LIMIT) -> None:
-        """End all private daemons, after `limit` seconds without asking."""
-        await self._stop(list(self._private), limit)
-
-    async def _stop(self, folders: Collection[str], limit: float) -> None:
-        await asyncio.gather(*(self._private[folder].stop(limit) for folder in folders))
+    async def stop(self, limit: float = STOP_LIMIT, *, used: Collection[str] = ()) -> None:
+        """End the private daemons of all folders but the `used` ones, after `limit` seconds without asking."""
+        await asyncio.gather(*(one.stop(limit) for folder, one in self._private.items() if folder not in used))
 
     def hand_over(self) -> dict[str, Any]:
         """Let go of everything. Returns what the next instance of the package needs, as plain data."""
@@ -229,7 +218,7 @@ class Connector:
 
         environment = os.environ
         if settings.enabled and starts_own(managed=settings.managed, url=settings.url, environment=environment):
-            await self.daemons.end_others()
+            await self.daemons.stop(used=self._place.daemon_folders)
             return await self.private.address(self.folder, settings.command, connecting)
         await self.daemons.stop()
         if not settings.enabled:

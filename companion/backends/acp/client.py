@@ -214,7 +214,7 @@ class AcpAgent(Agent):
         error = await agent.ended()
         self.peer.close(error)
         self.services.questions.cancel()
-        self.prompts.agent_ended()
+        self.prompts.end_wait(goes_on=True)  # it is sent to the closed peer, and fails as all do
         await self.prompts.closed()
         self.stream.fail(error)
         # What it has left behind ends with it.
@@ -446,7 +446,7 @@ class AcpAgent(Agent):
 
     async def cancel(self, session: AgentSession) -> None:
         """End the turn that runs, if one does: its questions are cancelled, and what it runs is killed."""
-        if self.prompts.running is None or self.prompts.give_up():
+        if self.prompts.running is None or self.prompts.end_wait(goes_on=False):
             return
         self.prompts.cancel()
         self.services.questions.cancel()

@@ -222,7 +222,7 @@ class Prompts:
             self._start(key, blocks)
         else:
             self._wait(key, _Waiting(blocks))
-            self._end_wait(goes_on=True)
+            self.end_wait(goes_on=True)
         return key
 
     async def inject(self, message: str) -> str | None:
@@ -331,10 +331,6 @@ class Prompts:
         if self._task:
             await asyncio.wait([self._task])
 
-    def agent_ended(self) -> None:
-        """Nobody can sign in any more: a prompt that waits for that is sent to the closed peer, and fails as all do."""
-        self._end_wait(goes_on=True)
-
     @property
     def held(self) -> str | None:
         """The id of the prompt whose turn runs and waits for a sign-in."""
@@ -442,7 +438,7 @@ class Prompts:
 
     def signed_in(self) -> None:
         """The person has signed in, it seems: a prompt that waits for that is sent again."""
-        if not self._end_wait(goes_on=True):
+        if not self.end_wait(goes_on=True):
             self._tell_sign_in()
 
     def _tell_sign_in(self, words: str = "", prompt: str | None = None) -> None:
@@ -451,11 +447,8 @@ class Prompts:
             self.is_signed_out = bool(words)
             self._events.put(events.SignInRequired(words), prompt)
 
-    def give_up(self) -> bool:
-        """End the turn of a prompt that waits for a sign-in. Returns False if none does."""
-        return self._end_wait(goes_on=False)
-
-    def _end_wait(self, *, goes_on: bool) -> bool:
+    def end_wait(self, *, goes_on: bool) -> bool:
+        """Send the prompt that waits for a sign-in, or end its turn. Returns False if none waits."""
         if self._held is None or self._held.done():
             return False
         self._held.set_result(goes_on)

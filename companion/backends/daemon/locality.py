@@ -23,15 +23,6 @@ from ..wire import objects
 from .address import Address
 from .decoder import Capabilities
 
-ROUTES = (
-    "/workspace/mcp",
-    "/workspace/skills",
-    "/workspace/providers",
-    "/workspace/env",
-    "/workspace/preflight",
-    "/workspace/trust",
-    "/workspace/permissions",
-)
 NOT_TOLD = "Not told by this daemon."
 
 _PROGRAMS = {"bun", "node", "nodejs", "qwen"}
@@ -164,14 +155,15 @@ def _rules(answer: Mapping[str, Any]) -> list[str]:
 
 
 _SECTIONS: tuple[tuple[str, str, Callable[[Mapping[str, Any]], list[str]]], ...] = (
-    ("MCP servers", ROUTES[0], _servers),
-    ("Skills", ROUTES[1], _skills),
-    ("Providers and models", ROUTES[2], _providers),
-    ("Environment", ROUTES[3], _environment),
-    ("Checks", ROUTES[4], _checks),
-    ("Trust", ROUTES[5], _trust),
-    ("Permission rules", ROUTES[6], _rules),
+    ("MCP servers", "/workspace/mcp", _servers),
+    ("Skills", "/workspace/skills", _skills),
+    ("Providers and models", "/workspace/providers", _providers),
+    ("Environment", "/workspace/env", _environment),
+    ("Checks", "/workspace/preflight", _checks),
+    ("Trust", "/workspace/trust", _trust),
+    ("Permission rules", "/workspace/permissions", _rules),
 )
+ROUTES = tuple(route for _, route, _ in _SECTIONS)
 
 
 def _item(name: str, *about: str) -> str:

@@ -18,11 +18,12 @@ from pathlib import Path
 
 import psutil
 
-from ...clis.environment import LoginEnvironment, without_editors
+from ...clis.environment import without_editors
 from ...clis.shell import on_the_path, usual_shell, words_of
 from ...platforms import programs
 from ...platforms.files import real_folder
 from .. import children
+from ..agent import Workplace
 from ..children import MARK, begun
 from .address import TOKEN_VARIABLE, Address, Token
 from .errors import DaemonError, ended, no_qwen, not_started, qwen_too_old
@@ -254,12 +255,10 @@ Plain = tuple[int, float, str, str, str]
 
 
 class PrivateDaemon:
-    """The private daemon of a window's folder, if it has one. `say` tells the person what has happened to it.
+    """The private daemon of a folder of a window, if it has one. Several chats may want it at the same time."""
 
-    Several chats may want it at the same time.
-    """
-
-    def __init__(self, say: Callable[[str], object], environment: LoginEnvironment) -> None:
+    def __init__(self, place: Workplace) -> None:
+        """`place` is the window."""
         self.daemon: Daemon | None = None
         self.may_restart = True
         """Whether one that has ended is started again: by itself only once, then the person is asked."""
@@ -267,8 +266,7 @@ class PrivateDaemon:
         """Whether it has ended for the second time, so that no chat starts it by itself."""
         self._command: str | Sequence[str] | None = None
         """What has started it; None if another instance of the package has."""
-        self._say = say
-        self._environment = environment
+        self._place = place
         self._lock = asyncio.Lock()
 
     async def address(self, folder: str, command: str | Sequence[str], connecting: Callable[[str], object]) -> Address:
@@ -291,7 +289,8 @@ class PrivateDaemon:
                     self._has_given_up = True
                     raise ended()
                 self.may_restart = False
-                self._say("`qwen serve` has ended unexpectedly. It is started again.")
+                said = "`qwen serve` has ended unexpectedly. It is started again."
+                self._place.screen.messenger.say(said, self._place.id)
                 connecting(RESTARTING)
             elif daemon and daemon.folder == real and self._command in (None, command):
                 self.daemon = daemon
@@ -301,7 +300,7 @@ class PrivateDaemon:
                 if daemon:
                     await stop(daemon)
                 connecting(STARTING)
-            environment = await self._environment.get()
+            environment = await self._place.login.get()
             self._command = command
             found = await asyncio.to_thread(find, command, environment)
             self.daemon = await start(found, folder, environment)
