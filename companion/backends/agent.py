@@ -254,11 +254,19 @@ class Agent(ABC):
 
     @abstractmethod
     async def create(self, folder: str) -> AgentSession:
-        """Begin a new session in a folder."""
+        """Begin a new session in a folder, as the agent calls it.
+
+        Raises:
+            ChatError: it opens none, for example because it wants the person to sign in first.
+        """
 
     @abstractmethod
     async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
-        """Resume a session, and get its conversation."""
+        """Resume a session, and get its conversation, or the end of a long one.
+
+        Raises:
+            SessionGoneError: it has no such session.
+        """
 
     @abstractmethod
     def events(self, session: AgentSession) -> AbstractAsyncContextManager[AsyncIterator[Envelope]]:
@@ -271,7 +279,11 @@ class Agent(ABC):
 
     @abstractmethod
     async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:
-        """Send a prompt, which waits while a turn runs. Returns its id, which the events of its turn carry."""
+        """Send a prompt, which waits while a turn runs. Returns its id, which the events of its turn carry.
+
+        Raises:
+            UnsendableError: it can't take a part of it.
+        """
 
     @abstractmethod
     async def cancel(self, session: AgentSession) -> None:
@@ -348,7 +360,11 @@ class Agent(ABC):
         raise self.missing("go back to an earlier prompt")
 
     async def rewind(self, session: AgentSession, point: str, *, undo_files: bool) -> Rewinding:
-        """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then."""
+        """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then.
+
+        Raises:
+            ChatError: a turn runs, or the prompt is one that was summed up meanwhile.
+        """
         raise self.missing("go back to an earlier prompt")
 
     async def fork(self, session: AgentSession, title: str = "") -> AgentSession:
@@ -406,7 +422,11 @@ class Agent(ABC):
     # What runs and what waits
 
     async def inject(self, session: AgentSession, message: str) -> str | None:
-        """Send a message into the turn that runs. Returns its id; None if no turn runs that takes one."""
+        """Send a message into the turn that runs. Returns its id; None if no turn runs that takes one.
+
+        Raises:
+            UncertainError: it may have arrived.
+        """
         return None
 
     async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:
@@ -424,7 +444,11 @@ class Agent(ABC):
         raise self.missing("be signed in with a code")
 
     async def begin_sign_in(self, provider: str) -> SigningIn:
-        """Begin to sign in with a code, or resume a sign-in that has begun."""
+        """Begin to sign in with a code, or resume a sign-in that has begun.
+
+        Raises:
+            ChatError: the provider doesn't answer.
+        """
         raise self.missing("be signed in with a code")
 
     async def sign_in_progress(self, identifier: str) -> SigningIn:

@@ -188,7 +188,6 @@ class AcpAgent(Agent):
         return "\n".join(lines) + "\n"
 
     async def close(self) -> None:
-        """End the agent and all that it has started."""
         self.prompts.stop_waiting_for_cancel()
         self.prompts.close()
         self.peer.close(EndedError(self.name, "it was closed"))
@@ -281,12 +280,6 @@ class AcpAgent(Agent):
     # Sessions
 
     async def create(self, folder: str) -> AgentSession:
-        """Begin a new session. No other client shares it.
-
-        Raises:
-            SignInError: the agent wants the person to sign in first.
-            AgentError: it opens none.
-        """
         params, early = {"cwd": folder, **await self._around(folder)}, list[Mapping[str, Any]]()
         self._early = early
         try:
@@ -301,13 +294,6 @@ class AcpAgent(Agent):
         return AgentSession(id=opened.session_id, folder=folder, client_id=OURS, begun=self._begun)
 
     async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
-        """Resume a session, and get its conversation.
-
-        Raises:
-            MissingFeatureError: the agent can't do that.
-            SignInError: see `create`.
-            SessionGoneError: it has no such session.
-        """
         if not self.can_restart:
             raise self.missing("resume a conversation")
         if pause := extensions.pause_before_load(self.info.name, session.begun, time.time()):
@@ -360,11 +346,6 @@ class AcpAgent(Agent):
         return SessionPage(sessions=tuple(listed), cursor=page.after(cursor))
 
     async def delete_session(self, session: AgentSession) -> None:
-        """Delete a session and its history.
-
-        Raises:
-            MissingFeatureError: the agent can't, or can only list them.
-        """
         self.need("sessions", "delete a conversation")
         if not self.info.can_delete:
             raise self.missing("delete a conversation")
@@ -412,12 +393,6 @@ class AcpAgent(Agent):
         yield self.stream.envelopes
 
     async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:
-        """Send a prompt, which waits while a turn runs. Returns its id, which the events of its turn carry.
-
-        Raises:
-            UnsendableError: the agent doesn't take pictures.
-            AgentError: it has ended.
-        """
         self.peer.check()
         return self.prompts.send([self._suited(block) for block in blocks])
 
@@ -477,11 +452,7 @@ class AcpAgent(Agent):
         return self.settings.choices
 
     async def switch(self, session: AgentSession, kind: ChoiceKind, value: str) -> None:
-        """Switch by an option where the session has one.
-
-        Raises:
-            MissingFeatureError: it has none for how long the model thinks.
-        """
+        """Switch by an option where the session has one."""
         option = self.settings.option("thought_level" if kind == "effort" else kind)
         if option and not (kind == "mode" and self.settings.opened.modes.available):
             await self.set_option(session, option.id, value)

@@ -181,7 +181,6 @@ class DaemonAgent(Agent):
         return found
 
     async def close(self) -> None:
-        """Drop all connections."""
         await self.transport.close()
 
     async def describe(self, locality: Locality) -> str:
@@ -220,7 +219,7 @@ class DaemonAgent(Agent):
         return created
 
     async def load(self, session: AgentSession) -> tuple[AgentSession, Replay]:
-        """Attach to a session, at work, listed or lost, and get its conversation, or the end of a long one."""
+        """Attach to a session, whether it is at work, listed or lost."""
         self._need("session_load")
         has_pages = self.has(PAGES)
         body = {"cwd": session.folder, "historyPageSize": HISTORY_PAGE if has_pages else None}
@@ -249,11 +248,7 @@ class DaemonAgent(Agent):
         return SessionPage(sessions=page.sessions, cursor=page.after(cursor))
 
     async def search_sessions(self, folder: str, words: str) -> list[FoundSession]:
-        """The sessions of a folder in which somebody has said something.
-
-        Raises:
-            MissingFeatureError: this daemon can't search; it has no feature for that.
-        """
+        # A daemon that can't search has no such route, and no feature says so.
         asked = {"q": words[:MOST_WORDS], "maxResults": str(SESSION_PAGE)}
         answer = await self.transport.json("GET", _listed(folder, "sessions/search", asked), limit=LONG_LIMIT)
         return list(several(FoundSession)(answer.get("results")))
@@ -348,11 +343,6 @@ class DaemonAgent(Agent):
     async def answer(
         self, session: AgentSession, request: str, option: str | None, answers: Values | None = None
     ) -> None:
-        """Answer a permission request with the id of an option; None cancels it.
-
-        Raises:
-            AlreadyAnsweredError: it is settled: somebody was faster.
-        """
         outcome = {"outcome": "cancelled"} if option is None else {"outcome": "selected", "optionId": option}
         body: dict[str, Any] = {"outcome": outcome}
         if answers:
@@ -367,11 +357,6 @@ class DaemonAgent(Agent):
             raise
 
     async def inject(self, session: AgentSession, message: str) -> str | None:
-        """Send a message into the turn that runs. Returns its id, which the queue has; None if no turn runs.
-
-        Raises:
-            UncertainError: it may have arrived.
-        """
         # 0.21.2 takes them too, but doesn't show them, and drops those that come too late for the turn.
         self._need(_MID_TURN)
         body = {"message": message, "messageId": str(uuid4())}
@@ -434,11 +419,6 @@ class DaemonAgent(Agent):
         return record
 
     async def continue_turn(self, session: AgentSession) -> str | None:
-        """Continue the turn that was interrupted. Returns the id of its prompt; None if there is nothing to continue.
-
-        Raises:
-            MissingFeatureError: this daemon can't do that.
-        """
         answer = await self.transport.json("POST", _path(session, "continue"), {}, session)
         return str(answer.get("promptId", "")) if answer.get("accepted") is True else None
 
@@ -448,11 +428,6 @@ class DaemonAgent(Agent):
         return list(several(RewindPoint)(answer.get("snapshots")))
 
     async def rewind(self, session: AgentSession, point: str, *, undo_files: bool) -> Rewinding:
-        """Forget a prompt and everything after it; with `undo_files` also what was changed in files since then.
-
-        Raises:
-            RefusedError: a turn runs, or the prompt is one that was summed up meanwhile.
-        """
         self._need("session_rewind")
         body: Mapping[str, Any] = {"promptId": point, "rewindFiles": undo_files}
         answer = await self.transport.json("POST", _path(session, "rewind"), body, session, limit=LONG_LIMIT)
@@ -529,11 +504,6 @@ class DaemonAgent(Agent):
         return list(texts(answer.get("supportedDeviceFlowProviders")))
 
     async def begin_sign_in(self, provider: str) -> SigningIn:
-        """Begin to sign in, or take up a sign-in that has begun.
-
-        Raises:
-            DaemonError: the provider doesn't answer.
-        """
         self.need("sign_in", "be signed in with a code")
         answer = await self.transport.json("POST", _DEVICE_FLOW, {"providerId": provider}, limit=LONG_LIMIT)
         return decoder.sign_in(answer)
