@@ -229,7 +229,7 @@ class DaemonAgent(Agent):
         loaded = decoder.read(AgentSession, answer)
         queue = tuple(waiting for waiting, state in await self.queue(loaded) if state == "queued")
         history = await asyncio.to_thread(decoder.history, answer, queue, has_pages=has_pages)
-        self._cursors[loaded.id] = decoder.cursor(answer)
+        self._cursors[loaded.id] = decoder.read(EventCursor, answer)
         return loaded, history
 
     async def detach(self, session: AgentSession) -> None:
@@ -308,7 +308,7 @@ class DaemonAgent(Agent):
         route = f"{_path(session, 'events')}?snapshot=1&maxQueued={MAX_QUEUED}"
         async with self.transport.stream(route, headers, session) as (epoch, envelopes):
             if cursor is None:
-                self._cursors[session.id] = EventCursor(epoch, 0)
+                self._cursors[session.id] = EventCursor(id=0, epoch=epoch)
             elif cursor.epoch != epoch:
                 raise StaleError(agent_may_change=True)
             async with contextlib.aclosing(self._following(session, envelopes)) as following:
@@ -326,7 +326,7 @@ class DaemonAgent(Agent):
                     continue
                 if envelope.id > cursor.id + 1:
                     raise StaleError
-                self._cursors[session.id] = EventCursor(cursor.epoch, envelope.id)
+                self._cursors[session.id] = EventCursor(id=envelope.id, epoch=cursor.epoch)
             yield envelope
 
     async def prompt(self, session: AgentSession, blocks: Sequence[Block]) -> str:

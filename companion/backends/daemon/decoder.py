@@ -9,11 +9,10 @@ import logging
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
-from pydantic import AliasPath, BeforeValidator, Field
+from pydantic import AliasPath, Field
 
 from ... import json_text
 from ...conversation import events
@@ -33,12 +32,11 @@ from ..wire import (
     OfferedChoices,
     ShortText,
     Text,
-    Texts,
     Wire,
     bounded,
     choices_of,
+    count,
     objects,
-    parts,
     several,
     texts,
 )
@@ -309,9 +307,6 @@ EFFORT = "reasoning_effort"
 """The option of a session that says how long the model thinks."""
 
 
-Objects = Annotated[list[dict[str, Any]], BeforeValidator(objects)]
-
-
 def read(model: type[M], answer: Mapping[str, Any]) -> M:
     """An answer as a value.
 
@@ -374,19 +369,11 @@ def choices(answer: Mapping[str, Any]) -> Choices:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class EventCursor:
+class EventCursor(Wire):
     """How far the events of a session have been read: the id of the last one, and the bus that counts them."""
 
-    epoch: str
-    id: int
-
-
-class _Loaded(Wire):
-    last_event_id: int
-    event_epoch: str = ""
-    has_active_prompt: bool = False
-    history_has_more: Annotated[bool, BeforeValidator(bool)] = False
+    id: int = Field(validation_alias="lastEventId")
+    epoch: str = Field(default="", validation_alias="eventEpoch")
 
 
 _HISTORIES = {"compactedReplay", "liveJournal"}
@@ -403,56 +390,31 @@ def _raw(value: object) -> list[Raw]:
     return [cast("Raw", item) for item in as_list(value) if isinstance(item, tuple)]
 
 
-def cursor(answer: Mapping[str, Any]) -> EventCursor:
-    """Where the events continue after the conversation in an answer of `/load`."""
-    loaded = read(_Loaded, answer)
-    return EventCursor(loaded.event_epoch, loaded.last_event_id)
-
-
 def history(answer: Mapping[str, Any], queue: tuple[Queued, ...], *, has_pages: bool) -> Replay:
     """The conversation in an answer of `/load`. `has_pages`: whether the daemon gives what it leaves out as pages."""
-    loaded = read(_Loaded, answer)
-    # Not a part of the model: validating a long list would keep all other threads waiting.
     settled, journal = _raw(answer.get("compactedReplay")), _raw(answer.get("liveJournal"))
-    has_more = loaded.history_has_more
+    has_more = bool(answer.get("historyHasMore"))
     if has_pages and settled and settled[0][0] == "history_truncated":
         settled, has_more = settled[1:], True
     before, page = split([*settled, *journal])
     return Replay(
         tuple(decode(text) for _, text in page),
-        loaded.has_active_prompt,
+        answer.get("hasActivePrompt") is True,
         queue,
         EarlierEvents(before),
         has_more=has_pages and has_more,
     )
 
 
-class _Page(Wire):
-    events: Objects = Field(default_factory=list[dict[str, Any]])
-    has_more: Annotated[bool, BeforeValidator(bool)] = False
-
-
 def page(answer: Mapping[str, Any]) -> tuple[list[Envelope], bool]:
     """The events of a page of a transcript, and whether there are older ones."""
-    found = read(_Page, answer)
-    return list(map(decode, found.events)), found.has_more
-
-
-class _IndexedTurn(Wire):
-    turn_id: Text = ""
-    prompt_id: Text = ""
-
-
-class _Index(Wire):
-    snapshot: Text = ""
-    start: int = 0
-    turns: Annotated[tuple[_IndexedTurn, ...], parts(_IndexedTurn)] = ()
+    return list(map(decode, objects(answer.get("events")))), bool(answer.get("hasMore"))
 
 
 def index(answer: Mapping[str, Any]) -> tuple[str, int, dict[str, str]]:
     """A page of the index of turns: what names the index, its first turn's number, and the records by their prompts."""
-    found = read(_Index, answer)
-    return found.snapshot, found.start, {turn.prompt_id: turn.turn_id for turn in found.turns}
+    turns = {as_text(turn.get("promptId")): as_text(turn.get("turnId")) for turn in objects(answer.get("turns"))}
+    return as_text(answer.get("snapshot")), count(answer.get("start")), turns
 
 
 class Pending(Wire):
@@ -469,17 +431,10 @@ def pending(answer: Mapping[str, Any]) -> tuple[Pending, ...]:
     return several(Pending)(answer.get("pendingPrompts"))
 
 
-class _Injected(Wire):
-    messages: Objects = Field(default_factory=list[dict[str, Any]])
-    settled_message_ids: Texts = ()
-    promoted_message_ids: Texts = ()
-
-
 def injected(answer: Mapping[str, Any]) -> set[str]:
     """The ids of the messages that were sent into turns: those that wait, are through, or have become prompts."""
-    found = read(_Injected, answer)
-    waiting = texts([message.get("messageId") for message in found.messages])
-    return {*waiting, *found.settled_message_ids, *found.promoted_message_ids}
+    waiting = texts([message.get("messageId") for message in objects(answer.get("messages"))])
+    return {*waiting, *texts(answer.get("settledMessageIds")), *texts(answer.get("promotedMessageIds"))}
 
 
 class _Usage(Wire):

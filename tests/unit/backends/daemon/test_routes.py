@@ -252,12 +252,12 @@ def test_the_cursor_goes_with_its_epoch(caplog: pytest.LogCaptureFixture):
     async def test(daemon: FakeDaemon) -> None:
         cursors: dict[str, EventCursor | None] = {}
         async with closing(DaemonAgent(daemon.address, cursors=cursors)) as client:
-            for cursor in (None, EventCursor("e", 7)):
+            for cursor in (None, EventCursor(id=7, epoch="e")):
                 cursors["s"] = cursor
                 async with client.events(SESSION) as envelopes:
                     (await daemon.streams.get()).send("replay_complete")
                     assert await anext(envelopes)
-            cursors["s"] = EventCursor("", 7)
+            cursors["s"] = EventCursor(id=7)
             with pytest.raises(failures.StaleError):
                 await client.events(SESSION).__aenter__()
             cursors["s"] = None
@@ -289,7 +289,7 @@ async def _sent(cursors: dict[str, EventCursor | None], envelopes: list[Envelope
 @given(st.lists(st.tuples(st.integers(0, len(NUMBERED)), st.integers(0, len(NUMBERED)))))
 def test_any_cut_and_replay_gives_each_event_once(cuts: list[tuple[int, int]]):
     """The connection ends somewhere; the daemon sends again from somewhere before, to another client."""
-    cursors: dict[str, EventCursor | None] = {"s": EventCursor("e", 0)}
+    cursors: dict[str, EventCursor | None] = {"s": EventCursor(id=0, epoch="e")}
     found: list[Envelope] = []
     reached = 0
     for end, back in [*cuts, (len(NUMBERED), 0)]:
@@ -300,12 +300,12 @@ def test_any_cut_and_replay_gives_each_event_once(cuts: list[tuple[int, int]]):
 
 @given(st.integers(1, len(NUMBERED) - 1), st.integers(1, 5))
 def test_a_gap_is_noticed_and_nothing_is_taken_after_it(begin: int, length: int):
-    cursors: dict[str, EventCursor | None] = {"s": EventCursor("e", 0)}
+    cursors: dict[str, EventCursor | None] = {"s": EventCursor(id=0, epoch="e")}
     assert asyncio.run(_sent(cursors, NUMBERED[:begin])) == NUMBERED[:begin]
     if left := NUMBERED[begin + length :]:
         with pytest.raises(failures.StaleError):
             asyncio.run(_sent(cursors, left))
-    assert cursors == {"s": EventCursor("e", begin)}
+    assert cursors == {"s": EventCursor(id=begin, epoch="e")}
 
 
 async def test_a_session_that_was_not_loaded_has_no_events(daemon: FakeDaemon):
