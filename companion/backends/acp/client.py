@@ -36,7 +36,7 @@ from ..agent import (
     Way,
     Workplace,
 )
-from ..wire import MOST_SHORT, read
+from ..wire import MOST_SHORT, ConfigOption, read, several
 from . import extensions, process, schema
 from .decoder import UpdateDecoder
 from .errors import (
@@ -473,9 +473,9 @@ class AcpAgent(Agent):
         if isinstance(value, bool):
             params["type"] = "boolean"
         before = self.settings.options
-        answer = read(schema.OptionsUpdate, await self.call("session/set_config_option", params))
-        if answer and answer.options:
-            self.settings.update(answer.options)
+        answer = await self.call("session/set_config_option", params)
+        if options := several(ConfigOption)(answer.get("configOptions")):
+            self.settings.update(options)
         elif self.settings.options is before and (unsure := self.settings.accepted(option, value)):
             self.say(f"{self.name} has accepted {unsure}, but doesn't say what holds now.")
         self._tell_choices()

@@ -16,9 +16,8 @@ from ...conversation import events
 from ...conversation.snapshot import ChatNotice, Cost, Step
 from ...json_text import as_object, as_text
 from ..updates import MAX_TITLE, RUNNING_TERMINALS, decode_update, plain_content
-from ..wire import MOST_SHORT, Text, Wire, as_id, count, objects, one_line, read
+from ..wire import MOST_SHORT, ConfigOption, Text, Wire, as_id, count, objects, one_line, read, several
 from . import extensions
-from .schema import OptionsUpdate
 from .tool_calls import ToolCalls
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ class UpdateDecoder:
             case "compaction_update" | "compaction_summary_chunk":
                 yield from self._compaction(update)
             case "config_option_update":
-                settings.update((read(OptionsUpdate, update) or OptionsUpdate()).options)
+                settings.update(several(ConfigOption)(update.get("configOptions")))
                 yield events.StatusUpdate(settings.choices.changes)
             case "user_message_chunk" if extensions.is_own_context(update):
                 pass

@@ -20,10 +20,10 @@ from ...conversation import events
 from ...conversation.events import Envelope, Event, TurnCompleted, is_prompt
 from ...conversation.failures import ChatError, UncertainError
 from ...conversation.snapshot import Queued
+from ...json_text import as_object, as_text
 from ..agent import Block
 from ..updates import decode_update
-from ..wire import read
-from . import decoder, extensions, schema
+from . import decoder, extensions
 from .errors import (
     AgentError,
     AnswerError,
@@ -397,16 +397,17 @@ class Prompts:
         if answer is None:
             return ""
         try:
-            ended = read(schema.Ended, await self._agent.signed_in(answer)) or schema.Ended()
+            ended = await self._agent.signed_in(answer)
         except (AnswerError, SignInError) as error:
             if self.is_cancelled:
                 return "cancelled"  # some agents tell what was cut off as an error
             if isinstance(error, UnnamedError):
                 self._agent.peer.notify("session/cancel", {"sessionId": self._agent.session})
             raise
-        if used := decoder.decode_usage(ended.usage):
+        # A draft of the protocol that some agents follow.
+        if used := decoder.decode_usage(as_object(ended.get("usage"))):
             self._events.publish(used)
-        return ended.stop_reason
+        return as_text(ended.get("stopReason"))
 
     async def _answered(self, turn: _RunningTurn, answer: Callable[[], Awaitable[str]]) -> str:
         """Why a turn has stopped. A prompt that is refused until the person signs in waits for that."""

@@ -116,20 +116,6 @@ class Opened(Wire):
     options: ConfigOptions = Field(default=(), alias="configOptions")
 
 
-class OptionsUpdate(Wire):
-    """All options, in an update and in the answer to a change of one."""
-
-    options: ConfigOptions = Field(default=(), alias="configOptions")
-
-
-class Ended(Wire):
-    """The answer to `session/prompt`."""
-
-    stop_reason: Text = ""
-    usage: Object = Field(default_factory=dict)
-    """The tokens of the turn, in a draft that some agents follow."""
-
-
 _OWN = {"mode", "model", "thought_level"}
 """The categories of options that a chat has commands for."""
 

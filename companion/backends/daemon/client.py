@@ -381,11 +381,7 @@ class DaemonAgent(Agent):
         return message in decoder.injected(answer)
 
     async def queue(self, session: AgentSession) -> list[tuple[Queued, str]]:
-        answer = await self.transport.json("GET", _path(session, "pending-prompts"), session=session)
-        return [
-            (Queued(pending.prompt_id, pending.text, pending.originator_client_id), pending.state)
-            for pending in decoder.pending(answer)
-        ]
+        return decoder.pending(await self.transport.json("GET", _path(session, "pending-prompts"), session=session))
 
     async def dequeue(self, session: AgentSession, prompt: str) -> bool:
         """Remove a queued prompt or a message for the running turn. Returns False if it isn't queued."""

@@ -417,18 +417,14 @@ def index(answer: Mapping[str, Any]) -> tuple[str, int, dict[str, str]]:
     return as_text(answer.get("snapshot")), count(answer.get("start")), turns
 
 
-class Pending(Wire):
-    """A prompt that runs or waits."""
-
-    prompt_id: str
-    text: Text = ""
-    state: Text = ""
-    originator_client_id: str | None = None
-
-
-def pending(answer: Mapping[str, Any]) -> tuple[Pending, ...]:
-    """The prompts that run or wait."""
-    return several(Pending)(answer.get("pendingPrompts"))
+def pending(answer: Mapping[str, Any]) -> list[tuple[Queued, str]]:
+    """The prompts that run or wait, each with its state."""
+    found: list[tuple[Queued, str]] = []
+    for each in objects(answer.get("pendingPrompts")):
+        if isinstance(prompt := each.get("promptId"), str):
+            client = as_text(each.get("originatorClientId")) or None
+            found.append((Queued(prompt, as_text(each.get("text")), client), as_text(each.get("state"))))
+    return found
 
 
 def injected(answer: Mapping[str, Any]) -> set[str]:
