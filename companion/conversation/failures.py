@@ -65,12 +65,6 @@ class SessionEndedError(ChatError):
 class MissingFeatureError(ChatError):
     """The agent, or what it is reached through, lacks something that is needed."""
 
-    remedy = "Update it."
-
-    def __init__(self, feature: str, sentence: str = "", remedy: str | None = None) -> None:
-        self.feature = feature
-        super().__init__(sentence or f"This agent can't do that: it has no “{feature}”.", remedy)
-
 
 class SessionGoneError(ChatError):
     """The session isn't at work any more."""

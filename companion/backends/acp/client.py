@@ -134,7 +134,7 @@ class AcpAgent(Agent):
         return self.info.can_load or self.info.can_resume
 
     def missing(self, what: str) -> MissingFeatureError:
-        return MissingFeatureError(what, f"{self.name} can't {what}.", "")
+        return MissingFeatureError(f"{self.name} can't {what}.")
 
     @property
     def is_opening(self) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from .errors import InvalidAddressError
@@ -15,27 +14,15 @@ URL_VARIABLE = "QWEN_IDE_DAEMON_URL"
 TOKEN_VARIABLE = "QWEN_SERVER_TOKEN"  # noqa: S105 - a name
 
 
-@final
+@dataclass(frozen=True, slots=True)
 class Token:
     """A bearer token. Only `reveal` gives its value, so no log, message or traceback has it."""
 
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
+    _value: str = field(repr=False)
 
     def reveal(self) -> str:
         """The token itself, for a header or the environment of a process."""
         return self._value
-
-    def __repr__(self) -> str:
-        return "Token(…)"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Token) and self._value == other._value
-
-    def __hash__(self) -> int:
-        return hash(self._value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ class DaemonAgent(Agent):
                 return True
 
     def missing(self, what: str) -> MissingFeatureError:
-        return missing_feature(what, f"This Qwen Code can't {what}.")
+        return missing_feature("", what)
 
     def has(self, feature: str) -> bool:
         """Whether the daemon has a feature, by its own name; every one until it was asked."""

@@ -62,10 +62,11 @@ class ClosedError(SessionEndedError):
         super().__init__("Another client has closed the session.")
 
 
-def missing_feature(feature: str, sentence: str = "") -> MissingFeatureError:
-    """The daemon lacks something that is needed."""
-    sentence = sentence or f"This Qwen Code can't do that: its daemon has no “{feature}”."
-    return MissingFeatureError(feature, sentence, "Update Qwen Code: npm install -g @qwen-code/qwen-code@latest.")
+def missing_feature(feature: str, what: str = "do that") -> MissingFeatureError:
+    """The daemon lacks something that is needed; `feature` is its own name for that, if it has one."""
+    why = f": its daemon has no “{feature}”" if feature else ""
+    remedy = "Update Qwen Code: npm install -g @qwen-code/qwen-code@latest."
+    return MissingFeatureError(f"This Qwen Code can't {what}{why}.", remedy)
 
 
 def not_a_daemon(url: str) -> DaemonError:

@@ -35,7 +35,7 @@ def point(index: int, at: float = 0.0, *, files: int = 0, inserted: int = 0, del
 
 
 def read(*points: dict[str, Any]) -> list[RewindPoint]:
-    return [decoder.read(decoder.Rewindable, each).point() for each in points]
+    return [decoder.read(RewindPoint, each) for each in points]
 
 
 def asked(key: str, began: float | None = None, *more: Any, asks_model: bool = True) -> Turn:

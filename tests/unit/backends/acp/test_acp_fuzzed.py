@@ -144,7 +144,7 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
         sent: list[bytes] = []
         client.process = cast("Any", SimpleNamespace(write=sent.append, stop=AsyncMock()))
         junk: list[str] = []
-        client.unreadable = junk.append
+        cast("Any", client).unreadable = junk.append
         calls = [asyncio.create_task(client.peer.call("_x", {}, None)) for _ in range(2)]
         try:
             await asyncio.sleep(0)
