@@ -20,7 +20,7 @@ from companion.backends.agent import AgentSession
 from companion.backends.connector import Connector
 from companion.backends.daemon import private
 from companion.backends.daemon.address import Address
-from companion.backends.daemon.client import DaemonAgent, Scope
+from companion.backends.daemon.client import DaemonAgent
 from companion.backends.daemon.decoder import decode
 from companion.chats import prompt
 from companion.chats.connection import ChatConnection
@@ -157,11 +157,11 @@ class Talk:
 
 
 @contextlib.asynccontextmanager
-async def talk(address: Address, folder: str, scope: Scope = "thread", session_id: str = "") -> AsyncGenerator[Talk]:
+async def talk(address: Address, folder: str, session_id: str = "") -> AsyncGenerator[Talk]:
     """A connected chat, with a new session or with an existing one."""
     async with closing(DaemonAgent(address)) as client:
         there = await client.connect(folder)
-        session = AgentSession(id=session_id, folder=there) if session_id else await client.create(there, scope=scope)
+        session = AgentSession(id=session_id, folder=there) if session_id else await client.create(there)
         talk = Talk(client, folder)
         talk.connection.session = session.id
         task = asyncio.create_task(talk.connection.run())

@@ -16,7 +16,7 @@ import pytest
 
 from companion.backends.daemon import private
 from companion.backends.daemon.address import Address, Token
-from companion.backends.daemon.client import DaemonAgent, Scope
+from companion.backends.daemon.client import DaemonAgent
 from companion.backends.daemon.errors import DaemonError, RefusedError, TemporaryError
 from companion.chats import prompt
 from companion.chats.chat import snapshots
@@ -41,8 +41,8 @@ class Served:
     def folder(self) -> str:
         return str(self.daemons.home.workspace)
 
-    def talk(self, address: Address | None = None, scope: Scope = "thread", session_id: str = ""):
-        return talk(address or self.daemon.address, self.folder, scope, session_id)
+    def talk(self, address: Address | None = None, session_id: str = ""):
+        return talk(address or self.daemon.address, self.folder, session_id)
 
 
 @pytest.fixture(scope="module", params=NEWEST_FIRST)
@@ -225,9 +225,9 @@ async def test_a_killed_daemon_is_reported_and_its_conversation_is_resumed(progr
 
 
 async def test_two_clients_share_a_session(served: Served):
-    async with served.talk(scope="single") as one:
+    async with served.talk() as one:
         first = await one.done(await one.ask(served.daemons.model.speech("For both.")))
-        async with served.talk(scope="single") as two:
+        async with served.talk(session_id=one.session.id) as two:
             assert two.session.id == one.session.id
             assert two.conversation.turns[-1].items == first.items
             path = served.daemons.home.workspace / "shared.txt"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...json_text import as_text
 from ...platforms import programs
 from ..children import end_group
 from ..wire import objects, texts
@@ -143,7 +144,13 @@ class Terminals:
         environment = {**self._agent.environment, **_variables(params.get("env"))}
         self._starting += 1
         try:
-            process = await self._run(command, arguments, folder, environment, is_line="args" not in params)
+            # A path is one in the terminal's folder, and a name is one on the PATH.
+            named = os.path.join(folder, command) if os.path.dirname(command) else command
+            found = await asyncio.to_thread(programs.resolve, [named, *arguments], environment)
+            # Some agents give a line for a shell where the protocol has a program and its arguments.
+            if found is None and (arguments or "args" in params):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command)
+            process = await start_child(found or command, folder, environment, is_written_to=False)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise RequestError(INTERNAL_ERROR, f"{command[:200]} can't be run: {why}") from None
@@ -152,13 +159,9 @@ class Terminals:
         self._open[name] = AgentTerminal(process, Printing(kept), partial(self.show_soon, name))
         return {"terminalId": name}
 
-    def find(self, name: object) -> AgentTerminal | None:
-        """A terminal that isn't released."""
-        return self._open.get(name) if isinstance(name, str) else None
-
     def printed(self, name: str) -> Printed | None:
         """What a terminal has printed, ours or the agent's, even if it is released; None if there is none."""
-        terminal = self.find(name)
+        terminal = self._open.get(name)
         return terminal.printed if terminal else self._released.get(name) or self._agent.decoder.terminals.printed(name)
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> Any:
@@ -167,8 +170,8 @@ class Terminals:
         Raises:
             RequestError: there is no such terminal.
         """
-        name = params.get("terminalId")
-        terminal = self.find(name)
+        name = as_text(params.get("terminalId"))
+        terminal = self._open.get(name)
         if terminal is None:
             raise RequestError(INVALID_PARAMS, "there is no such terminal")
         match method:
@@ -180,7 +183,7 @@ class Terminals:
             case "terminal/kill":
                 await terminal.kill()
             case _:
-                await self._release(str(name), terminal)
+                await self._release(name, terminal)
         return {}
 
     async def _release(self, name: str, terminal: AgentTerminal) -> None:
@@ -269,7 +272,7 @@ class Terminals:
 
     async def stop(self, name: str) -> bool:
         """End what runs in a terminal. Returns False if nothing does; the agent is told how it has ended."""
-        found = self.find(name)
+        found = self._open.get(name)
         if found is None or not found.is_running:
             return False
         await found.kill()
@@ -284,18 +287,6 @@ class Terminals:
         self._stop_timer()
         terminals, self._open = list(self._open.values()), {}
         await asyncio.gather(*(terminal.close() for terminal in terminals))
-
-    @staticmethod
-    async def _run(
-        command: str, arguments: list[str], folder: str, environment: Mapping[str, str], *, is_line: bool
-    ) -> Child:
-        # A path is one in the terminal's folder, and a name is one on the PATH.
-        named = os.path.join(folder, command) if os.path.dirname(command) else command
-        found = await asyncio.to_thread(programs.resolve, [named, *arguments], environment)
-        # Some agents give a line for a shell where the protocol has a program and its arguments.
-        if found is None and (arguments or not is_line):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command)
-        return await start_child(found or command, folder, environment, is_written_to=False)
 
 
 def _variables(value: object) -> dict[str, str]:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
@@ -75,9 +75,6 @@ _QUEUES = {"pending-prompts": "session_prompt", "mid-turn-messages": _MID_TURN}
 QUALIFIED = "workspace_qualified_rest_core"
 """The feature of routes that name their folder."""
 _DEVICE_FLOW = "/workspace/auth/device-flow"
-
-Scope = Literal["single", "thread"]
-"""The conversation that all clients of the folder share, or a new one."""
 
 
 def pattern(words: str) -> str:
@@ -208,10 +205,9 @@ class DaemonAgent(Agent):
             return False
         return await asyncio.to_thread(listens_here, self.address) or await sees(self.is_file, folder)
 
-    async def create(self, folder: str, *, scope: Scope = "thread") -> AgentSession:
-        """Begin a new session, or attach to the folder's. `folder` is what `connect` has given."""
-        body = {"cwd": folder, "sessionScope": scope}
-        if self.has("session_source_metadata") and scope == "thread":
+    async def create(self, folder: str) -> AgentSession:
+        body = {"cwd": folder, "sessionScope": "thread"}
+        if self.has("session_source_metadata"):
             body["sourceType"] = SOURCE
         answer = await self.transport.json("POST", "/session", body, limit=LONG_LIMIT)
         created = decoder.read(AgentSession, answer)
