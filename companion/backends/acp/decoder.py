@@ -83,33 +83,6 @@ Output = Callable[[str], Printed | None]
 """What a terminal has printed; None if there is no such terminal."""
 
 
-MAX_OWN = 200
-"""Terminals of an agent whose output is remembered."""
-
-
-class AgentTerminals:
-    """What the agent says that its own terminals have printed. The end of each output is kept."""
-
-    def __init__(self) -> None:
-        self._printed: dict[str, Printed] = {}
-
-    def note(self, update: Mapping[str, Any]) -> bool:
-        """Take in what an update of a tool call says of a terminal. Returns whether it says anything."""
-        if (news := extensions.terminal_news(update)) is None:
-            return False
-        known = self._printed.pop(news.terminal, Printed("", is_cut=False, is_running=True))
-        text = known.text + news.text
-        is_cut = known.is_cut or len(text) > MAX_SHOWN
-        self._printed[news.terminal] = Printed(text[-MAX_SHOWN:], is_cut, known.is_running and not news.has_ended)
-        while len(self._printed) > MAX_OWN:
-            del self._printed[next(iter(self._printed))]
-        return True
-
-    def printed(self, terminal: str) -> Printed | None:
-        """What a terminal has printed; None if the agent has said nothing of it."""
-        return self._printed.get(terminal)
-
-
 class UpdateDecoder:
     """Decodes the updates of one session and of its sub-agents."""
 
@@ -117,7 +90,6 @@ class UpdateDecoder:
         self._agent = agent
         self.subagents = Subagents()
         self.calls = ToolCalls()
-        self.terminals = AgentTerminals()
         self._plans: dict[str, str] = {}
         """The plans in prose by their ids, as far as they were told."""
         self._compactions: dict[str, tuple[str, str]] = {}
@@ -167,7 +139,7 @@ class UpdateDecoder:
         if plan := todo_list(call):
             yield plan
         self._agent.services.tool_call_updated(update, call)
-        if self.terminals.note(update):
+        if self._agent.services.terminals.note_own(update):
             # What a terminal of its own has printed is shown where the tool call shows the terminal.
             update = {**update, "content": call.get("content")}
         yield decode_update(with_terminals(update, self._agent.services.terminals.printed))

@@ -17,7 +17,7 @@ from ...json_text import as_text
 from ...platforms import programs
 from ..children import end_group
 from ..wire import objects, texts
-from . import decoder
+from . import decoder, extensions
 from .decoder import Printed
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, RequestError
 from .process import Child, Printing, resume_child, signal_name, start_child
@@ -37,6 +37,8 @@ MAX_OUTPUT = 1024 * 1024
 """Bytes of output that are kept at most, whatever an agent asks for."""
 MAX_TERMINALS = 32
 """Terminals at once."""
+MAX_OWN = 200
+"""Terminals that an agent runs itself whose output is remembered."""
 
 
 class AgentTerminal:
@@ -119,6 +121,8 @@ class Terminals:
         self._starting = 0
         """How many are being made."""
         self._released: dict[str, Printed] = {}
+        self._own: dict[str, Printed] = {}
+        """What those have printed that the agent runs itself: the end of each."""
         self.shown_in: dict[str, dict[str, Any]] = {}
         """By terminal: the id and the content of the tool call that shows it."""
         self._fresh: set[str] = set()
@@ -162,7 +166,7 @@ class Terminals:
     def printed(self, name: str) -> Printed | None:
         """What a terminal has printed, ours or the agent's, even if it is released; None if there is none."""
         terminal = self._open.get(name)
-        return terminal.printed if terminal else self._released.get(name) or self._agent.decoder.terminals.printed(name)
+        return terminal.printed if terminal else self._released.get(name) or self._own.get(name)
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> Any:
         """Answer the other requests: `terminal/output`, `wait_for_exit`, `kill` and `release`.
@@ -194,6 +198,19 @@ class Terminals:
         for old in list(self._released)[:-MAX_TERMINALS]:
             del self._released[old]
         self.show_soon(name)
+
+    def note_own(self, update: Mapping[str, Any]) -> bool:
+        """Take in what an update of a tool call says of a terminal of the agent's own; False if it says nothing."""
+        if (news := extensions.terminal_news(update)) is None:
+            return False
+        known = self._own.pop(news.terminal, Printed("", is_cut=False, is_running=True))
+        text = known.text + news.text
+        is_cut = known.is_cut or len(text) > decoder.MAX_SHOWN
+        is_running = known.is_running and not news.has_ended
+        self._own[news.terminal] = Printed(text[-decoder.MAX_SHOWN :], is_cut, is_running)
+        while len(self._own) > MAX_OWN:
+            del self._own[next(iter(self._own))]
+        return True
 
     # Where they are shown
 

@@ -174,10 +174,11 @@ def test_no_message_raises_or_stops_the_reading(printed: list[bytes]):
 
 def reader(settings: schema.SessionSettings, *, is_running: bool) -> decoder.UpdateDecoder:
     """The decoder of an agent all of whose terminals have printed something."""
-    terminals = SimpleNamespace(printed=lambda _: decoder.Printed("out", is_cut=True, is_running=is_running))
-    services = SimpleNamespace(terminals=terminals, tool_call_updated=lambda *_: None)
-    agent: Any = SimpleNamespace(session="s", settings=settings, prompts=SimpleNamespace(scope=None), services=services)
-    return decoder.UpdateDecoder(agent)
+    client: Any = client_of(AgentCommand("Fuzzed", ("fuzzed",)), {})
+    client.session, client.settings = "s", settings
+    client.services.tool_call_updated = lambda *_: None
+    client.services.terminals.printed = lambda _: decoder.Printed("out", is_cut=True, is_running=is_running)
+    return client.decoder
 
 
 @settings(max_examples=3 * settings().max_examples)

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,9 +14,7 @@ from companion.agents import AgentCommand
 from companion.backends.acp import client as client_module
 from companion.backends.acp import decoder
 from companion.backends.acp.files import Edited, Files
-from companion.backends.acp.prompts import Events
 from companion.backends.acp.services import MAX_REFUSALS
-from companion.backends.acp.terminals import Terminals
 from companion.backends.acp.tool_calls import Replacement, place
 from companion.backends.updates import decode_permission
 from companion.backends.wire import MAX_NAME
@@ -213,14 +210,13 @@ def test_a_piece_that_occurs_everywhere_is_placed_in_one_pass(monkeypatch: pytes
 
 
 async def test_what_shows_terminals_is_forgotten_once_they_and_their_call_are_over():
-    own, events = decoder.AgentTerminals(), Events()
-    agent: Any = SimpleNamespace(stream=events, decoder=SimpleNamespace(terminals=own))
-    terminals = Terminals(agent)
+    client = client_of(AgentCommand("A", ()), {})
+    terminals = client.services.terminals
     for number in range(50):
         name = f"terminal-{number}"
         told = {"terminal_id": name, "data": "out"}
         ended = {} if number == 7 else {"terminal_exit": {"terminal_id": name}}
-        own.note({"_meta": {"terminal_output": told, **ended}})
+        terminals.note_own({"_meta": {"terminal_output": told, **ended}})
         call: Mapping[str, Any] = {
             "toolCallId": f"call-{number}",
             "content": [{"type": "terminal", "terminalId": name}],
@@ -232,10 +228,10 @@ async def test_what_shows_terminals_is_forgotten_once_they_and_their_call_are_ov
         terminals.noted({"toolCallId": f"call-{number}", "status": "completed"})
     terminals.show()
     assert list(terminals.shown_in) == ["terminal-7"]
-    own.note({"_meta": {"terminal_exit": {"terminal_id": "terminal-7"}}})
+    terminals.note_own({"_meta": {"terminal_exit": {"terminal_id": "terminal-7"}}})
     terminals.show_soon("terminal-7")
     terminals.show()
     assert terminals.shown_in == {}
-    assert len(events.unread) == 51
+    assert len(client.unread) == 51
     await asyncio.sleep(0)
     assert decoder.terminals({}) == []

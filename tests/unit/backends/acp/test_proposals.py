@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from companion.backends.acp.decoder import MAX_OWN, MAX_SHOWN, AgentTerminals
+from companion.agents import AgentCommand
+from companion.backends.acp.decoder import MAX_SHOWN
+from companion.backends.acp.terminals import MAX_OWN
 from companion.backends.acp.tool_calls import Replacement, ToolCalls, paths, place, whole_files, with_told_diffs
 from companion.conversation.snapshot import Diff
 from companion.provenance import lines as of_lines
 from companion.provenance.lines import Effort
-from tests.agent_talk import Talks, run
+from tests.agent_talk import Talks, client_of, run
 
 FILE = "one\ntwo\nthree\ntwo\nfour\n"
 
@@ -243,24 +245,24 @@ def _fields(value: object) -> dict[str, object]:
 
 
 def test_what_an_agent_prints_in_a_terminal_of_its_own_is_put_together():
-    terminals = AgentTerminals()
-    assert not terminals.note({"toolCallId": "t"})
-    assert terminals.note(told("x", terminal_info=None))
-    assert terminals.note(told("x", terminal_output="one\n"))
-    assert terminals.note(told("x", terminal_output_delta="two\n"))
+    terminals = client_of(AgentCommand("A", ()), {}).services.terminals
+    assert not terminals.note_own({"toolCallId": "t"})
+    assert terminals.note_own(told("x", terminal_info=None))
+    assert terminals.note_own(told("x", terminal_output="one\n"))
+    assert terminals.note_own(told("x", terminal_output_delta="two\n"))
     found = terminals.printed("x")
     assert found is not None
     assert (found.text, found.is_running) == ("one\ntwo\n", True)
-    terminals.note(told("x", terminal_exit=None))
+    terminals.note_own(told("x", terminal_exit=None))
     found = terminals.printed("x")
     assert found is not None
     assert not found.is_running
-    terminals.note(told("x", terminal_output="y" * (MAX_SHOWN + 1)))
+    terminals.note_own(told("x", terminal_output="y" * (MAX_SHOWN + 1)))
     found = terminals.printed("x")
     assert found is not None
     assert found.is_cut
     for number in range(MAX_OWN):
-        terminals.note(told(str(number), terminal_output="z"))
+        terminals.note_own(told(str(number), terminal_output="z"))
     assert terminals.printed("x") is None
 
 
