@@ -23,7 +23,7 @@ from .agent import Agent, AgentSession, Workplace
 from .daemon.address import Address, resolve, starts_own
 from .daemon.errors import DaemonError
 from .daemon.locality import where
-from .daemon.private import CONNECTING, STOP_LIMIT, PrivateDaemon, from_plain, stop_now
+from .daemon.private import CONNECTING, STOP_LIMIT, PrivateDaemon, from_plain
 
 if TYPE_CHECKING:
     from .acp.client import AcpAgent
@@ -70,7 +70,7 @@ class Daemons:
 def end_inherited(left: Mapping[str, Any]) -> None:
     """End the private daemons that no instance has taken over. Call it from any thread; it blocks for a moment."""
     for one in left["daemons"].values():
-        stop_now(from_plain(one))
+        from_plain(one).end()
 
 
 START_STEP = 5

@@ -110,7 +110,7 @@ def unpack(path: str, folder: str, program: str) -> None:
         # bz2 says so that something is damaged.
         raise ArchiveError(f"it is damaged ({error})") from None
     found = os.path.join(folder, *names)
-    if not os.path.isfile(found) or not _is_inside(found, folder):
+    if not os.path.isfile(found) or not os.path.realpath(found).startswith(os.path.realpath(folder) + os.sep):
         raise ArchiveError(f"it has no program {program}")
 
 
@@ -465,10 +465,6 @@ def _copy(pieces: Iterable[bytes], to: BinaryIO, limit: int) -> int:
             raise ArchiveError("it unpacks to more than it says, or than may be")
         to.write(piece)
     return size
-
-
-def _is_inside(path: str, folder: str) -> bool:
-    return os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep)
 
 
 def _quoted(name: str) -> str:

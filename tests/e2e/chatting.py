@@ -317,10 +317,10 @@ class Room:
         for editor in self.editors:
             editor.kill()
         for process in self.private_daemons():
-            private.stop_now(private.Daemon(process.pid, process.create_time(), "", Address("http://127.0.0.1:1")))
+            private.Daemon(process.pid, process.create_time(), "", Address("http://127.0.0.1:1")).end()
         if self.proxy:
             self.loop.run(self.proxy.__aexit__())
         if self.daemon:
-            private.stop_now(self.daemon)
+            self.daemon.end()
         self.loop.close()
         self.daemons.close()

@@ -131,7 +131,7 @@ async def _record(daemons: Daemons) -> None:
             recorder.lines = [line for line in recorder.lines if '"session_died"' in line]
             recorder.write("died.jsonl")
     finally:
-        await private.stop(daemon)
+        await asyncio.to_thread(daemon.end, private.STOP_LIMIT)
 
 
 async def _history(recorder: Recorder, here: Talk, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from collections.abc import Iterator
@@ -76,4 +77,4 @@ async def test_a_long_conversation_shows_its_end_first_and_then_all_that_came_ea
             assert [said(turn) for turn in conversation.turns] == [f"Answer {at}." for at in range(TURNS)]
             assert len(conversation.snapshot().order) == TURNS
     finally:
-        await private.stop(daemon)
+        await asyncio.to_thread(daemon.end, private.STOP_LIMIT)

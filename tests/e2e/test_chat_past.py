@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 
@@ -104,4 +105,4 @@ async def test_the_agent_suggests_the_next_prompt(programs: None):
                     await here.done(await here.ask(daemons.model.speech("Yes."), words))
                 assert await until(lambda: here.conversation.status.suggestion) == "run the tests"
         finally:
-            await private.stop(daemon)
+            await asyncio.to_thread(daemon.end, private.STOP_LIMIT)

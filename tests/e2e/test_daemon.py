@@ -51,7 +51,7 @@ def served(programs: None, request: pytest.FixtureRequest) -> Iterator[Served]:
     try:
         daemon = run(daemons.start())
         yield Served(daemons, daemon)
-        run(private.stop(daemon))
+        daemon.end(private.STOP_LIMIT)
     finally:
         daemons.close()
 
@@ -202,7 +202,7 @@ async def test_a_killed_daemon_is_reported_and_its_conversation_is_resumed(progr
                 first = await here.done(await here.ask(daemons.model.speech("First.")))
                 key = await here.ask(daemons.model.speech(*WORDS, pause=0.1))
                 await until(lambda: (turn := here.turn(key)) and said(turn))
-                private.stop_now(daemon)
+                daemon.end()
                 await until(lambda: here.conversation.status.connection.state == "waiting")
                 assert here.conversation.status.connection.retry_in
                 again = await daemons.start()
@@ -219,9 +219,9 @@ async def test_a_killed_daemon_is_reported_and_its_conversation_is_resumed(progr
                     turn = await here.done(await here.ask(daemons.model.speech("Third.")))
                     assert said(turn) == "Third."
         finally:
-            private.stop_now(daemon)
+            daemon.end()
             if again:
-                private.stop_now(again)
+                again.end()
 
 
 async def test_two_clients_share_a_session(served: Served):
@@ -369,9 +369,9 @@ async def test_a_daemon_ends_with_every_process_that_it_has_started(programs: No
             async with talk(daemon.address, str(daemons.home.workspace)):
                 started = psutil.Process(daemon.pid).children(recursive=True)
                 assert started
-                assert private.is_running(daemon)
+                assert daemon.is_running
         finally:
-            await private.stop(daemon)
-        assert not private.is_running(daemon)
+            await asyncio.to_thread(daemon.end, private.STOP_LIMIT)
+        assert not daemon.is_running
         assert [process for process in started if process.is_running() and process.status() != "zombie"] == []
     assert not daemons.home.root.exists()

@@ -61,7 +61,7 @@ class Client:
 
 async def chat() -> None:
     """All that a chat needs: its own daemon, its routes, and its events."""
-    assert not private.is_running(private.Daemon(0, 0, "/w", Address("http://x")))
+    assert not private.Daemon(0, 0, "/w", Address("http://x")).is_running
     async with FakeDaemon().serving() as daemon:
         daemon.capabilities("/w")
         daemon.routes["POST /session"] = 200, {"sessionId": "s", "clientId": "c"}

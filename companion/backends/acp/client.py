@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -231,7 +231,11 @@ class AcpAgent(Agent):
         if method == "session/update":
             told = self.decoder.decode(params)
             if told is not None:
-                self._publish(told)
+                for event in told:
+                    if isinstance(event, events.ToolCallUpdate):
+                        self.prompts.acted()
+                    if not isinstance(event, events.Ignored):
+                        self.stream.publish(event)
             elif self._early is not None and len(self._early) < MAX_EARLY:
                 self._early.append(params)
             else:
@@ -240,13 +244,6 @@ class AcpAgent(Agent):
             self.services.questions.completed(str(params.get("elicitationId")))
         elif not method.startswith(("_", "$")) and "/" in method:
             logger.debug("%s sends the notification %s", self.name, method)
-
-    def _publish(self, told: Iterable[events.Event]) -> None:
-        for event in told:
-            if isinstance(event, events.ToolCallUpdate):
-                self.prompts.acted()
-            if not isinstance(event, events.Ignored):
-                self.stream.publish(event)
 
     async def call(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         """The answer to a request.
@@ -364,9 +361,9 @@ class AcpAgent(Agent):
         if not around.servers:
             return []
         environment, has_http = await self.place.login.get(), self.info.takes_http
-        entries, missing = await asyncio.to_thread(
-            partial(_offered_servers, around.servers, environment, has_http=has_http, hide=self._hide)
-        )
+        for variable in (each for server in around.servers for each in server.variables):
+            self._hide(environment.get(variable, ""))
+        entries, missing = await asyncio.to_thread(_offered_servers, around.servers, environment, has_http=has_http)
         for sentence in missing:
             self.say(sentence)
         return entries
@@ -597,11 +594,7 @@ class AcpAgent(Agent):
 
 
 def _offered_servers(
-    servers: tuple[McpServer, ...],
-    environment: Mapping[str, str],
-    *,
-    has_http: bool,
-    hide: Callable[[str], object],
+    servers: tuple[McpServer, ...], environment: Mapping[str, str], *, has_http: bool
 ) -> tuple[list[Mapping[str, Any]], list[str]]:
     """The servers as the protocol has them, and a sentence on each that can't be offered. It looks at the disk.
 
@@ -609,7 +602,6 @@ def _offered_servers(
         servers: the person's.
         environment: has the secrets, and the PATH.
         has_http: whether the agent takes servers by HTTP.
-        hide: is told each value that is no word of the settings.
     """
     entries: list[Mapping[str, Any]] = []
     missing: list[str] = []
@@ -621,8 +613,6 @@ def _offered_servers(
                 f"The MCP server {server.name} is left out: there is no environment variable {error.args[0]}."
             )
             continue
-        for variable in server.variables:
-            hide(environment[variable])
         pairs = [{"name": name, "value": value} for name, value in filled.values.items()]
         if server.url and has_http:
             entries.append({"type": "http", "name": server.name, "url": filled.url, "headers": pairs})

@@ -65,6 +65,15 @@ class Daemon:
     folder: str
     address: Address
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it is still there, and is not another process with its number."""
+        return children.find(self.pid, self.started) is not None
+
+    def end(self, limit: float = 0) -> None:
+        """End it and all that it has started; after `limit` seconds without asking. Blocks."""
+        children.end(self.pid, self.started, limit)
+
 
 def find(command: str | Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """The command that runs Qwen Code: from the setting, a program with its arguments, a path, or a line for a shell.
@@ -120,21 +129,6 @@ async def start(
         raise
     await asyncio.shield(asyncio.to_thread(_remove, path))
     return Daemon(process.pid, started, real, Address(url, token))
-
-
-def is_running(daemon: Daemon) -> bool:
-    """Whether a daemon that was started before is still there, and is not another process with its number."""
-    return children.find(daemon.pid, daemon.started) is not None
-
-
-async def stop(daemon: Daemon, *, limit: float = STOP_LIMIT) -> None:
-    """End a daemon and all that it has started; after `limit` seconds without asking."""
-    await asyncio.to_thread(children.end, daemon.pid, daemon.started, limit)
-
-
-def stop_now(daemon: Daemon) -> None:
-    """End a daemon and all that it has started at once, for when there is no time left."""
-    children.end(daemon.pid, daemon.started, 0)
 
 
 def _begin(
@@ -284,7 +278,7 @@ class PrivateDaemon:
             # The path may lead elsewhere by now.
             real = await asyncio.to_thread(real_folder, folder)
             daemon, self.daemon = self.daemon, None
-            if daemon and not is_running(daemon):
+            if daemon and not daemon.is_running:
                 if not self.may_restart:
                     self._has_given_up = True
                     raise ended()
@@ -298,7 +292,7 @@ class PrivateDaemon:
                 return daemon.address
             else:
                 if daemon:
-                    await stop(daemon)
+                    await asyncio.to_thread(daemon.end, STOP_LIMIT)
                 connecting(STARTING)
             environment = await self._place.login.get()
             self._command = command
@@ -312,14 +306,14 @@ class PrivateDaemon:
 
     def runs_at(self, address: Address) -> bool:
         """Whether the private daemon runs, and at this address."""
-        return self.is_at(address) and self.daemon is not None and is_running(self.daemon)
+        return self.is_at(address) and self.daemon is not None and self.daemon.is_running
 
     async def stop(self, limit: float) -> None:
         """End it, after `limit` seconds without asking."""
         async with self._lock:
             daemon, self.daemon = self.daemon, None
             if daemon:
-                await stop(daemon, limit=limit)
+                await asyncio.to_thread(daemon.end, limit)
 
     def hand_over(self) -> Plain | None:
         """Let go of it: the next instance of the package takes it."""

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from companion.backends.daemon import private
 from companion.chats.prompt import Draft, Excerpt
 from companion.editor import WindowId
 
@@ -48,12 +47,12 @@ async def test_a_private_daemon_is_started_shown_and_ended_with_the_window(manag
     assert daemon
     managed.chats.close(CHAT)
     await managed.asked("POST /session/s/detach")
-    assert private.is_running(daemon)
+    assert daemon.is_running
     await managed.opened()
     assert managed.chats[CHAT].connector.private.daemon is daemon
     managed.chats.window_closed(WINDOW)
     await until(lambda: not managed.chats._ending)
-    assert not private.is_running(daemon)
+    assert not daemon.is_running
 
 
 async def test_the_queue_of_a_private_daemon_comes_back_when_it_ends_with_its_window(managed: Room) -> None:
@@ -109,7 +108,7 @@ async def test_one_for_another_folder_is_replaced(managed: Room, tmp_path: Path)
     assert first
     assert second
     assert second.folder == real(other)
-    assert not private.is_running(first)
+    assert not first.is_running
     assert managed.editor.said == []
 
 
@@ -121,7 +120,7 @@ async def test_one_that_was_killed_is_started_again_once_and_the_session_resumed
     def kill() -> None:
         daemon = managed.chats[CHAT].connector.private.daemon
         assert daemon
-        private.stop_now(daemon)
+        daemon.end()
         stream.cut()
 
     kill()
@@ -144,7 +143,7 @@ async def test_switching_it_off_ends_the_private_daemon(managed: Room, is_open: 
     if not is_open:
         managed.chats.close(CHAT)
     managed.configure(enabled=False, url="", token="")
-    await until(lambda: not private.is_running(daemon))
+    await until(lambda: not daemon.is_running)
     if is_open:
         assert (await managed.state("lost")).message.startswith("The chat is off.")
     assert managed.editor.said == []
@@ -159,7 +158,7 @@ async def test_another_command_replaces_the_private_daemon_at_a_reconnect(manage
     managed.chats[CHAT].reconnect()
     await managed.live()
     assert managed.chats[CHAT].connector.private.daemon != first
-    assert not private.is_running(first)
+    assert not first.is_running
     assert managed.editor.said == []
 
 
@@ -182,7 +181,7 @@ async def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(manag
     daemon = managed.chats[CHAT].connector.private.daemon
     left = await managed.chats.stop(hand_over=True)
     assert daemon
-    assert private.is_running(daemon)
+    assert daemon.is_running
     assert managed.daemon.asked("POST /session/s/detach") == []
     again = Room(managed.editor, managed.daemon, managed.folder)
     again.chats.configure(managed.chats.settings)
@@ -194,7 +193,7 @@ async def test_a_reload_keeps_the_daemon_the_session_and_what_was_not_sent(manag
     assert managed.editor.returned == [(1, draft, "It was not sent before the package was reloaded.")]
     left = await again.chats.stop(hand_over=True)
     await asyncio.to_thread(again.chats.end_inherited, left[WindowId(1)])
-    assert not private.is_running(daemon)
+    assert not daemon.is_running
     again.chats.end_inherited({"daemons": {}, "chats": {}})
 
 
@@ -224,4 +223,4 @@ async def test_what_belonged_to_a_window_that_is_gone_ends(managed: Room) -> Non
     again.chats.inherit(left, {})
     await until(lambda: not again.chats._ending)
     assert daemon
-    assert not private.is_running(daemon)
+    assert not daemon.is_running

@@ -56,7 +56,7 @@ def test_the_end_of_the_editor_ends_the_daemon_and_what_it_has_started(
     children = psutil.Process(daemon.pid).children(recursive=True)
     assert children
     assert running.thread.stop(LIMIT)
-    assert not private.is_running(daemon)
+    assert not daemon.is_running
     assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
 
 
@@ -64,18 +64,18 @@ def test_a_reload_keeps_it(start: Start, settings: DaemonSettings, project: Path
     first = start()
     daemon = open_chat(first, settings, project)
     assert first.thread.stop(LIMIT, hand_over=True)
-    assert private.is_running(daemon)
+    assert daemon.is_running
     second = start()
     assert open_chat(second, settings, project) == daemon
     assert second.thread.stop(LIMIT)
-    assert not private.is_running(daemon)
+    assert not daemon.is_running
 
 
 def test_the_end_of_its_window_ends_it(start: Start, settings: DaemonSettings, project: Path):
     running = start()
     daemon = open_chat(running, settings, project)
     running.close_window(WindowId(1))
-    until(lambda: not private.is_running(daemon))
+    until(lambda: not daemon.is_running)
 
 
 def test_the_end_of_its_window_during_a_reload_ends_it_too(start: Start, settings: DaemonSettings, project: Path):
@@ -84,7 +84,7 @@ def test_the_end_of_its_window_during_a_reload_ends_it_too(start: Start, setting
     assert first.thread.stop(LIMIT, hand_over=True)
     del first.editor.windows[1]
     start()
-    until(lambda: not private.is_running(daemon))
+    until(lambda: not daemon.is_running)
 
 
 def test_one_that_nobody_takes_over_is_ended(
@@ -94,7 +94,7 @@ def test_one_that_nobody_takes_over_is_ended(
     running = start()
     daemon = open_chat(running, settings, project)
     assert running.thread.stop(LIMIT, hand_over=True)
-    until(lambda: not private.is_running(daemon))
+    until(lambda: not daemon.is_running)
 
 
 def test_a_chat_without_a_served_window_isnt_handed_over(start: Start, settings: DaemonSettings, project: Path):
@@ -103,7 +103,7 @@ def test_a_chat_without_a_served_window_isnt_handed_over(start: Start, settings:
     running.do(lambda companion: companion.chats.open(ChatId(ViewId(7)), WindowId(7), str(project)))
     daemon = daemon_of(running, WindowId(7))
     assert running.thread.stop(LIMIT, hand_over=True)
-    until(lambda: not private.is_running(daemon))
+    until(lambda: not daemon.is_running)
     handover.give_up(handover.receive(handover.claim()), handover.NO_CHORES)
 
 

@@ -15,7 +15,6 @@ import psutil
 import pytest
 
 from companion.agents import AgentCommand
-from companion.backends.daemon import private
 from companion.chats.prompt import Draft
 from companion.editor import ChatId, ViewId, WindowId
 from companion.settings import DaemonSettings
@@ -178,9 +177,9 @@ async def test_they_share_one_private_daemon_which_outlives_either(managed: Pair
     managed.chats.close(SECOND)
     await until(lambda: len(managed.daemon.asked("POST /session/s")) >= 2)
     await until(lambda: not managed.chats._ending)
-    assert private.is_running(daemon)
+    assert daemon.is_running
     managed.chats.window_closed(WINDOW)
-    await until(lambda: not private.is_running(daemon))
+    await until(lambda: not daemon.is_running)
 
 
 async def test_each_folder_has_a_private_daemon_of_its_own_as_long_as_a_chat_works_there(
@@ -195,12 +194,12 @@ async def test_each_folder_has_a_private_daemon_of_its_own_as_long_as_a_chat_wor
     assert first
     assert second
     assert (first.folder, second.folder) == (real(managed.folder), real(other))
-    assert private.is_running(first)
+    assert first.is_running
     assert (managed.state_of(FIRST), managed.state_of(SECOND)) == ("live", "live")
     # The first chat follows the second.
     await managed.open(FIRST, str(other))
-    await until(lambda: not private.is_running(first))
-    assert private.is_running(second)
+    await until(lambda: not first.is_running)
+    assert second.is_running
     assert starts(tmp_path) == 2
 
 
@@ -215,7 +214,7 @@ async def test_a_daemon_that_is_killed_is_started_again_once_for_both_and_then_o
     def kill() -> None:
         daemon = managed.chats[FIRST].connector.private.daemon
         assert daemon
-        private.stop_now(daemon)
+        daemon.end()
         for stream in streams:
             stream.cut()
 
@@ -270,7 +269,7 @@ async def test_a_reload_keeps_both_sessions_and_the_one_daemon(managed: Pair, tm
     assert again.chats[FIRST].connector.private.daemon == again.chats[SECOND].connector.private.daemon == daemon
     await again.chats.stop(hand_over=False)
     assert daemon
-    assert not private.is_running(daemon)
+    assert not daemon.is_running
     assert starts(tmp_path) == 1
 
 

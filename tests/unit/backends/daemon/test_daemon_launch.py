@@ -77,7 +77,7 @@ def test_a_line_for_a_shell_gets_the_arguments_at_its_end(qwen: Qwen, project: P
         assert environment["MARK"] == "a b"
         assert daemon.folder == os.path.realpath(project)
     finally:
-        private.stop_now(daemon)
+        daemon.end()
 
 
 def test_on_windows_a_line_is_a_program_that_may_be_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -107,12 +107,12 @@ def test_a_daemon_is_started_found_again_and_ended_with_its_children(qwen: Qwen,
     ]  # fmt: skip
     assert environment["KEPT"] == "yes"
     assert variables.keys() & environment.keys() == {"KEPT"}
-    assert private.is_running(daemon)
+    assert daemon.is_running
     assert not has_ended(child)
-    run(private.stop(daemon))
-    assert not private.is_running(daemon)
+    daemon.end(private.STOP_LIMIT)
+    assert not daemon.is_running
     assert has_ended(child)
-    run(private.stop(daemon))
+    daemon.end(private.STOP_LIMIT)
 
 
 def test_another_process_with_the_same_number_is_none_of_ours(project: Path):
@@ -121,8 +121,8 @@ def test_another_process_with_the_same_number_is_none_of_ours(project: Path):
         daemon = private.Daemon(
             process.pid, psutil.Process(process.pid).create_time() - 5, "/w", private.Address("http://x")
         )
-        assert not private.is_running(daemon)
-        private.stop_now(daemon)
+        assert not daemon.is_running
+        daemon.end()
         assert process.poll() is None
     finally:
         process.kill()
@@ -132,11 +132,11 @@ def test_another_process_with_the_same_number_is_none_of_ours(project: Path):
 def test_one_that_doesnt_end_by_itself_is_ended(qwen: Qwen, project: Path):
     script = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)" + LISTENS
     daemon = run(private.start(qwen(script), str(project), ENVIRONMENT))
-    run(private.stop(daemon, limit=0.2))
-    assert not private.is_running(daemon)
+    daemon.end(0.2)
+    assert not daemon.is_running
     daemon = run(private.start(qwen(LISTENS), str(project), ENVIRONMENT))
-    private.stop_now(daemon)
-    assert not private.is_running(daemon)
+    daemon.end()
+    assert not daemon.is_running
 
 
 @pytest.mark.parametrize(
