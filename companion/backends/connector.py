@@ -246,8 +246,9 @@ async def _tell_start(client: AcpAgent, name: str, conversation: Conversation) -
     while True:
         await asyncio.sleep(START_STEP)
         seconds += START_STEP
-        said = client.process.said[:MAX_SAID] if client.process else ""
-        conversation.set_connection(_starting(f"Starting {name}… ({seconds:.0f} s){said and f': {said}'}"))
+        printed = client.process.said[:MAX_SAID] if client.process else ""
+        said = f": {printed}" if printed else ""
+        conversation.set_connection(_starting(f"Starting {name}… ({seconds:.0f} s){said}"))
 
 
 def _starting(message: str) -> ConnectionStatus:

@@ -114,12 +114,6 @@ def _pieces(url: str, host: str) -> Iterator[tuple[bytes, int]]:
         raise DownloadError(host, "the connection was closed before the end")
 
 
-def check(sha256: str, found: str) -> None:
-    """Raise ArchiveError if a checksum is not the one that the registry has; an empty one matches everything."""
-    if sha256 and sha256 != found:
-        raise ArchiveError(f"its SHA-256 is {found}, and the registry has {sha256}")
-
-
 def _open(url: str) -> Any:
     import truststore  # noqa: PLC0415 - a companion that installs nothing does without this library
 
@@ -278,7 +272,8 @@ class AgentRegistry:
         try:
             with open(archive, "xb") as file:
                 found = fetch(source.url, ARCHIVE_LIMIT, ARCHIVE_SECONDS, file, progress)
-            check(source.sha256, found)
+            if source.sha256 not in ("", found):
+                raise ArchiveError(f"its SHA-256 is {found}, and the registry has {source.sha256}")
             unpack(archive, temporary, source.program)
             programs.unquarantine(temporary)
             put_in_place(temporary, wanted.folder)

@@ -192,7 +192,8 @@ class AcpAgent(Agent):
         self.prompts.close()
         self.peer.close(EndedError(self.name, "it was closed"))
         await self.prompts.closed()
-        await self.services.close()
+        self.services.questions.cancel()
+        await self.services.terminals.close()
         if self.process:
             await self.process.stop()
         if self._offered:

@@ -458,8 +458,3 @@ class Services:
         if self._settling:
             await asyncio.gather(*self._settling)
         await self.files.settle_all()
-
-    async def close(self) -> None:
-        """End what runs in the terminals, and forget them."""
-        self.questions.cancel()
-        await self.terminals.close()

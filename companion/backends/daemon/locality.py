@@ -53,10 +53,9 @@ async def described(page: Callable[[str], Awaitable[Mapping[str, Any]]], url: st
     """The page on the daemon: see `text`. `page` asks it for a route of its workspace."""
 
     async def ask(route: str) -> Mapping[str, Any]:
-        try:
+        with contextlib.suppress(ChatError):
             return await page(route)
-        except ChatError:
-            return {}
+        return {}
 
     answers = await asyncio.gather(*(ask(route) for route in ROUTES))
     return text(locality, url, dict(zip(ROUTES, answers, strict=True)))

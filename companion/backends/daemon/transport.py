@@ -39,10 +39,6 @@ MAX_EVENT = 64 * 1024 * 1024
 """Bytes of one event; the daemon's own limit for a request is 10 MB, and its largest event was half a megabyte."""
 
 
-class EventTooLargeError(Exception):
-    """An event has more than `MAX_EVENT` bytes."""
-
-
 @dataclass(slots=True)
 class Decoder:
     """Takes bytes as they come and gives the data of each event once it is whole.
@@ -60,7 +56,7 @@ class Decoder:
         """The events that are whole with these bytes. Comments and events without data are left out.
 
         Raises:
-            EventTooLargeError: the event that comes in never ends.
+            StreamLostError: the event that comes in never ends.
         """
         self._rest += received
         events: list[str] = []
@@ -78,7 +74,7 @@ class Decoder:
         del self._rest[:begin]
         self._searched = len(self._rest)
         if self._size + len(self._rest) > MAX_EVENT:
-            raise EventTooLargeError
+            raise StreamLostError("The daemon has sent an event that is too large.")
         return events
 
 
@@ -463,8 +459,6 @@ async def _frames(response: httpx2.Response) -> AsyncGenerator[Envelope]:
                     yield decode(data)
     except httpx2.TimeoutException:
         raise StreamLostError(f"The daemon has been silent for {SILENCE_LIMIT:.0f} s.") from None
-    except EventTooLargeError:
-        raise StreamLostError("The daemon has sent an event that is too large.") from None
     except (httpx2.HTTPError, httpx2.StreamError):
         raise StreamLostError(_GONE) from None
 
