@@ -116,6 +116,11 @@ def as_line(value: object) -> int | None:
     return number if type(number) is int and 0 < number <= MOST else None
 
 
+def _unless_made_here(read: Callable[[object], object]) -> Callable[[object], object]:
+    """Reads what comes from the wire, where there are no tuples."""
+    return lambda value: cast("object", value) if isinstance(value, tuple) else read(value)
+
+
 def count(value: object) -> int:
     """A number of something; 0 for anything else."""
     return value if type(value) is int and 0 < value <= MOST else 0
@@ -133,7 +138,7 @@ Name = Annotated[str, BeforeValidator(_name)]
 """A name that a person sees, in a dialog too; empty where there is anything else."""
 Text = Annotated[str, BeforeValidator(as_text)]
 """A text; empty where there is anything else."""
-Texts = Annotated[tuple[str, ...], BeforeValidator(texts)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_unless_made_here(texts))]
 """The texts of a list; none where there is anything else."""
 ShortText = Annotated[str, BeforeValidator(lambda value: as_text(value)[:MOST_SHORT])]
 """A text that is shown on a line or in a list: its beginning; empty where there is anything else."""
@@ -162,7 +167,7 @@ def part(model: type[Wire]) -> BeforeValidator:
 
 def parts(model: type[Wire]) -> BeforeValidator:
     """The objects of a list that fit a model."""
-    return BeforeValidator(several(model))
+    return BeforeValidator(_unless_made_here(several(model)))
 
 
 class OfferedChoice(Wire):

@@ -31,7 +31,9 @@ async def test_the_loop_goes_on_while_a_program_on_a_disk_that_hangs_is_started(
         return start(*args, **more)
 
     monkeypatch.setattr(programs, "start", hanging)
-    starting = asyncio.create_task(process.start_child([sys.executable, "-c", ""], str(tmp_path), {}))
+    starting = asyncio.create_task(
+        process.start_child([sys.executable, "-c", ""], str(tmp_path), {}, is_written_to=False)
+    )
     for _ in range(3):
         await asyncio.sleep(0.01)
     assert not starting.done()

@@ -43,7 +43,7 @@ def test_without_an_answer_of_the_login_shell_the_editors_environment_does(monke
 async def test_a_start_that_is_given_up_leaves_no_process(talks: Talks, monkeypatch: pytest.MonkeyPatch):
     pids: list[int] = []
 
-    def write(pid: int, started: float, kind: str) -> None:
+    def write(pid: int, started: float) -> None:
         pids.append(pid)
         raise OSError
 
@@ -57,7 +57,7 @@ async def test_a_start_that_is_given_up_leaves_no_process(talks: Talks, monkeypa
 
 async def test_all_that_a_process_has_printed_is_read_though_it_has_ended(project: Path):
     code = f"import sys; sys.stdout.write('x' * {child_module.MAX_UNREAD + 64 * 1024})"
-    child = await child_module.start_child([sys.executable, "-c", code], str(project), os.environ)
+    child = await child_module.start_child([sys.executable, "-c", code], str(project), os.environ, is_written_to=False)
     await child.wait()
     settled = asyncio.create_task(child.output.settled())
     await asyncio.sleep(0)

@@ -249,7 +249,7 @@ def session_prompt(params):
         surrounded(talk, Surroundings((), servers), environment)
         await talk.open()
         await talk.done(await talk.ask("Go"))
-        assert await until(lambda: talk.client.said) == "the bearer of … goes on"
+        assert await until(lambda: talk.client.process and talk.client.process.said) == "the bearer of … goes on"
 
 
 def test_what_the_person_says_yes_to_names_the_program_and_no_secret():
