@@ -161,8 +161,8 @@ def read(model: type[M], value: object) -> M | None:
 
 
 def part(model: type[Wire]) -> BeforeValidator:
-    """A part that counts as empty if it can't be read."""
-    return BeforeValidator(lambda value: read(model, value) or {})
+    """A part that counts as empty if it can't be read, unless it was made here."""
+    return BeforeValidator(lambda value: value if isinstance(value, model) else read(model, value) or {})
 
 
 def parts(model: type[Wire]) -> BeforeValidator:
