@@ -28,8 +28,8 @@ class Checkpoints:
         self._round = round_
         self._undo = undo
         self._objects = round_.objects
-        self._changed: dict[tuple[int, float], frozenset[str]] = {}
-        """What was changed in turns that are over, before the next one began: by the numbers and times of theirs."""
+        self._changed: dict[tuple[float, float], frozenset[str]] = {}
+        """What was changed in turns that are over, before the next one began: by the moments of both."""
 
     def add(self, agent: str, words: str, turn: str = "", seen: Seen | None = None) -> int:
         """Remember the folder as it was before something was `seen`, or as the last scan has it.
@@ -37,7 +37,7 @@ class Checkpoints:
         Returns the checkpoint's number.
         """
         state = self._round.state
-        number = state.checkpoints[-1].number + 1 if state.checkpoints else 1
+        number = state.next_number()
         seen = seen or Seen(before=state.now, base=state.base, at=state.moment(), known=state.known)
         there = self._objects.entries(seen.before, list(seen.known))  # what was renamed since is not there yet
         own = {path: replace(each, agents=()) for path, each in seen.known.items()}
@@ -112,7 +112,7 @@ class Checkpoints:
         state = self._round.state
         if point.end:
             return point.end, point.end_at
-        later = (each for each in state.checkpoints if each.number > point.number and not point.turn)
+        later = (each for each in state.checkpoints if each.at > point.at and not point.turn)
         following = next(later, None)
         return (following.disk, following.at) if following else (state.now, inf)
 
@@ -144,13 +144,14 @@ class Checkpoints:
 
     def _changed_before(self, following: Checkpoint, point: Checkpoint) -> frozenset[str]:
         """The files that were changed in the turn of a checkpoint before the following one."""
-        key = point.number, point.at
+        key = point.at, following.at
         if (known := self._changed.get(key)) is not None:
             return known
         changed = self._changed_in(point, following.disk, following.at)
         if point.end:
             changed &= self._changed_in(point, point.end, point.end_at)
-            self._changed = {each: paths for each, paths in self._changed.items() if each[0] > point.number - SINCE}
+            last = self._round.state.checkpoints[-SINCE:]
+            self._changed = {each: paths for each, paths in self._changed.items() if each[0] >= last[0].at}
             self._changed[key] = frozenset(changed)
         return frozenset(changed)
 

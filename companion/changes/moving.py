@@ -223,9 +223,8 @@ def _add_history(state: RoundState, theirs: RoundState) -> None:
     state.decided.sort(key=lambda each: each.at)
     known_at = {each.at for each in state.checkpoints}
     new = [each for each in theirs.checkpoints if each.at not in known_at]
-    first = state.checkpoints[-1].number + 1 if state.checkpoints else 1
-    new = [replace(each, number=number) for number, each in enumerate(new, first)]
-    state.checkpoints = [*state.checkpoints, *new][-CHECKPOINTS_KEPT:]
+    new = [replace(each, number=number) for number, each in enumerate(new, state.next_number())]
+    state.checkpoints = sorted([*state.checkpoints, *new], key=lambda each: each.at)[-CHECKPOINTS_KEPT:]
     since = {each.at for each in theirs.checkpoints if each.number == theirs.new_since}
     state.new_since = next((each.number for each in state.checkpoints if each.at in since), state.new_since)
 

@@ -319,6 +319,10 @@ class RoundState:
         """The files that agents have renamed: see `renamed_in`."""
         return renamed_in(self.known)
 
+    def next_number(self) -> int:
+        """The number of the next checkpoint."""
+        return max((each.number for each in self.checkpoints), default=0) + 1
+
     def moment(self) -> float:
         """The Unix time of what is noted now: after all that was noted before it, also if the clock was put back."""
         last = max((*self._marks(), *(each.at for each in self.saves[-1:])), default=0.0)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from companion.changes import moving
 from companion.changes.round import FORMATTING
 from companion.review.disk import Encodings
 from companion.snapshots import store, store_index
@@ -533,6 +534,25 @@ def in_turn(folder: Folder, name: str, path: str, text: str) -> None:
 
 def turns_of(folder: Folder, *paths: str) -> dict[str, list[str]]:
     return {path: [point.turn for point in found] for path, found in folder.checkpoints.turns_of(paths).items()}
+
+
+def test_the_prompts_of_two_roots_are_in_the_order_in_which_they_were_sent(tmp_path: Path):
+    """What another root had came last, and so a file was listed below an earlier prompt than its own."""
+    outer = Folder(tmp_path)
+    outer.write("inner/a.py", LINES)
+    outer.begin_copied()
+    inner = Folder(outer.path, "inner")
+    inner.store_path.rename(tmp_path / "inner-store")
+    inner.store_path = tmp_path / "inner-store"
+    inner.reopen()
+    inner.begin_copied()
+    inner.checkpoints.begin_turn(AGENT, "go", "first", 0)
+    outer.checkpoints.begin_turn(AGENT, "go on", "second", 0)
+    inner.write("a.py", "agent\n")
+    inner.scan()
+    outer.scan()
+    moving.take_over(outer.round, moving.handed_over(inner.round, str(outer.path)))
+    assert turns_of(outer, "inner/a.py") == {"inner/a.py": ["second"]}
 
 
 def test_a_file_is_of_each_turn_that_has_changed_it_the_last_one_first(folder: Folder):
