@@ -787,8 +787,8 @@ class Transcripts:
         now, own = time.time_ns(), tuple(folders)
         before, since = self._looked.get((kind, window), ((), 0))
         since = since if before == own else 0
-        for path, base, name, folder in _found(kind, folders, now / 1e9 - RECENT, self._environment):
-            if path not in self._known:
+        for base, name, folder in _found(kind, folders, now / 1e9 - RECENT, self._environment):
+            if (path := os.path.join(base, name)) not in self._known:
                 self._known[path] = CliTranscript(kind, base, name, folder)
                 self._known[path].is_old = not since
         read: list[CliTranscript] = []
@@ -846,11 +846,8 @@ def _written_before(talk: _Conversation, turn: TranscriptTurn, folders: Sequence
 
 def _found(
     kind: Kind, folders: Sequence[str], since: float, environment: Mapping[str, str]
-) -> list[tuple[str, str, str, str]]:
-    """The transcripts of a CLI in some folders that were written since a Unix time, the newest last.
-
-    Their paths, and as `_places` has them.
-    """
+) -> list[tuple[str, str, str]]:
+    """The transcripts of a CLI that were written since a Unix time, as `_places` has them, the newest last."""
     candidates: list[tuple[float, str, str, str]] = []
     for base, below, folder in _places(kind, folders, environment):
         with contextlib.suppress(OSError), os.scandir(os.path.join(base, below)) as entries:
@@ -859,9 +856,7 @@ def _found(
                     at = entry.stat(follow_symlinks=False).st_mtime
                     if at >= since:
                         candidates.append((at, base, os.path.join(below, entry.name), folder))
-    return [
-        (os.path.join(base, name), base, name, folder) for _, base, name, folder in sorted(candidates)[-MOST_FILES:]
-    ]
+    return [found[1:] for found in sorted(candidates)[-MOST_FILES:]]
 
 
 def _places(kind: Kind, folders: Sequence[str], environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
