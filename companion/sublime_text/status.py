@@ -475,11 +475,15 @@ class StatusBar:
         words = "" if _is_idle(window, status, wanted) else status_text(status)
         # A status may come just after its window has closed.
         known = [self._statuses.get(other.id()) for other in sublime.windows() if other.id() != window.id()]
-        others = sum(other.diffs for other in known if other)
-        elsewhere = "" if status is not None and status.diffs else elsewhere_text(others)
+        others = 0 if status and status.diffs else sum(other.diffs for other in known if other)
         notices = len(self._adapter.messenger.within(window))
         unsent = len(self._adapter.comments.unsent(window))
-        return parts_in_one_line((words, elsewhere, notices_text(notices), comments_text(unsent)))
+        parts = (
+            (others, f"{counted(others, 'diff')} in another window{KEYS.in_brackets('go_to_diff')}"),
+            (notices, f"⚠ {counted(notices, 'message')}: Show Log"),
+            (unsent, f"{counted(unsent, 'comment')} to send"),
+        )
+        return parts_in_one_line((words, *(text for count, text in parts if count)))
 
     @staticmethod
     def _set(view: sublime.View, text: str) -> None:
@@ -499,7 +503,7 @@ def status_text(status: WindowStatus | None) -> str:
     asking = f" ({', '.join(status.asking)})" if status.asking else ""
     key = KEYS.in_brackets("go_to_diff")
     waiting = [
-        f"{count} {what}{'s' if count != 1 else ''}{more}"
+        f"{counted(count, what)}{more}"
         for count, what, more in ((status.diffs, "diff", key), (status.questions, "question", asking))
         if count
     ]
@@ -511,22 +515,6 @@ def status_text(status: WindowStatus | None) -> str:
         waiting[:2] = [", ".join(waiting[:2])]
         return f"{clis}: {' · '.join(waiting)}" if clis and not others else " · ".join(filter(None, (clis, *waiting)))
     return " · ".join((clis or ("" if waiting else WAITING), *waiting)).removeprefix(" · ")
-
-
-def elsewhere_text(diffs: int) -> str:
-    """The text for diffs that wait in other windows."""
-    key = KEYS.in_brackets("go_to_diff")
-    return f"{diffs} diff{'s' if diffs != 1 else ''} in another window{key}" if diffs else ""
-
-
-def notices_text(count: int) -> str:
-    """The text for messages that need an action; "Show Log" shows them."""
-    return f"⚠ {count} message{'s' if count != 1 else ''}: Show Log" if count else ""
-
-
-def comments_text(count: int) -> str:
-    """The text for comments that were not sent."""
-    return f"{count} comment{'s' * (count != 1)} to send" if count else ""
 
 
 def _is_idle(window: sublime.Window, status: WindowStatus | None, wanted: str) -> bool:
