@@ -450,14 +450,14 @@ class Chat:
     def _held(self) -> dict[str, Draft]:
         """The prompt that waits for a sign-in, by its id; empty if none does, or its draft isn't known."""
         prompt = self.connection.held
-        draft = self.outbox.sent(prompt)
+        draft = self.outbox.sent.get(prompt or "")
         return self._left.held | ({prompt: draft} if prompt and draft else {})
 
     def _take_held(self) -> dict[str, Draft]:
         """The same, only once."""
         held, self._left.held = self._held, {}
         for prompt in held:
-            self.outbox.forget(prompt)  # the agent holds it until its connection has ended
+            self.outbox.sent.pop(prompt, None)  # the agent holds it until its connection has ended
         return held
 
     def configured(self, *, is_changed: bool) -> None:

@@ -156,7 +156,7 @@ class ChatHistory:
         """Go back to before an earlier prompt. Returns what happened, a sentence, and the prompt as it was written."""
         chat = self._chat
         client, session, folder = await self._chat.connection.reached()
-        draft = chat.outbox.sent(to.turn) or Draft(to.text)
+        draft = chat.outbox.sent.get(to.turn) or Draft(to.text)
         rewinding = Rewinding()
         if to.rewinds:
             by_agent = undo_files and to.paths is None

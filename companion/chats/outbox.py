@@ -162,7 +162,8 @@ class Outbox:
         self._sending = asyncio.Lock()
         self._numbers = itertools.count(1)
         self._waiting: dict[str, _Waiting] = {}
-        self._sent: dict[str, Draft] = {}
+        self.sent: dict[str, Draft] = {}
+        """The latest drafts that the agent has taken, by the ids of the prompts."""
         self.sent_at = 0
         """When the last prompt was sent, in nanoseconds of Unix time."""
 
@@ -221,7 +222,7 @@ class Outbox:
 
     def inherit(self, queued: Mapping[str, Draft], held: Mapping[str, Draft]) -> None:
         """Look after what waits for its turn, or for a sign-in, since before a reload."""
-        self._sent |= {**queued, **held}
+        self.sent |= {**queued, **held}
         for key, draft in queued.items():
             self._waiting[key] = _Waiting(draft, is_going=True, prompt=key)
 
@@ -263,14 +264,6 @@ class Outbox:
             waiting.task.cancel()
         return waiting.draft
 
-    def sent(self, prompt: str | None) -> Draft | None:
-        """The draft of a prompt that the agent has taken; None if it isn't known."""
-        return self._sent.get(prompt) if prompt else None
-
-    def forget(self, prompt: str) -> None:
-        """Somebody else looks after the draft of a prompt now."""
-        self._sent.pop(prompt, None)
-
     async def _deliver(self, key: str, waiting: _Waiting, *, mid_turn: bool) -> None:
         why = ""
         try:
@@ -301,7 +294,7 @@ class Outbox:
             content.append(prompt.text_block(undone_text(undone)))
         # That takes its time: the agent may have ended meanwhile, or another one is there.
         client, session, _ = await self._chat.ready()
-        known = {each.id for each in self._chat.connection.conversation.prompts} | set(self._sent)
+        known = {each.id for each in self._chat.connection.conversation.prompts} | set(self.sent)
         waiting.is_going = True
         self.sent_at = time.time_ns()
         self._chat.show_soon()
@@ -315,9 +308,9 @@ class Outbox:
             identifier = await self._arrived(waiting.draft, content, known, session.client_id, error)
         waiting.prompt, waiting.rebuilds = identifier, self._chat.connection.conversation.rebuilds
         self._chat.show_soon()
-        self._sent[identifier] = waiting.draft
-        for old in list(self._sent)[:-MAX_REMEMBERED]:
-            del self._sent[old]
+        self.sent[identifier] = waiting.draft
+        for old in list(self.sent)[:-MAX_REMEMBERED]:
+            del self.sent[old]
         if undone:
             # The next prompt waits for it, but no longer than it waits for what was undone.
             with contextlib.suppress(TimeoutError):

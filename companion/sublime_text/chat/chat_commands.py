@@ -179,7 +179,7 @@ class QwenCompanionChatNewCommand(_ChatCommand):
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """The one before stays in the list."""
-        adapter.chats.begin(chat)
+        chat.tell(lambda own: own.show())
 
 
 class QwenCompanionChatFolderCommand(_ChatCommand):
@@ -469,20 +469,20 @@ _LENGTH = 100
 """Characters of a prompt in the list."""
 
 
-class QwenCompanionChatRewindCommand(_ChatCommand):
-    """Go back to an earlier prompt: forget it and what came of it, or write it anew. The files can go back too."""
+class _PastCommand(_ChatCommand):
+    """A command on what was said before."""
 
     def makes_sense(self, chat: ChatView) -> bool:
         """Whether something was said, and no turn runs."""
-        return _is_idle(chat)
+        return chat.status.last is not None and chat.status.running is None
+
+
+class QwenCompanionChatRewindCommand(_PastCommand):
+    """Go back to an earlier prompt: forget it and what came of it, or write it anew. The files can go back too."""
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """List the prompts with what going back would undo, and ask which."""
         chat.ask(lambda own: own.history.targets(), partial(_list_prompts, chat))
-
-
-def _is_idle(chat: ChatView) -> bool:
-    return chat.status.last is not None and chat.status.running is None
 
 
 def _list_prompts(chat: ChatView, found: Sequence[RewindTarget]) -> None:
@@ -537,14 +537,10 @@ def undone(to: RewindTarget) -> str:
     return f"Changed since then: {', '.join(named)}{lines}"
 
 
-class QwenCompanionChatForkCommand(_ChatCommand):
+class QwenCompanionChatForkCommand(_PastCommand):
     """Go on in a copy of the conversation. The original stays as it is."""
 
     needs = "fork"
-
-    def makes_sense(self, chat: ChatView) -> bool:
-        """Whether something was said, and no turn runs."""
-        return _is_idle(chat)
 
     def on_chat(self, adapter: Adapter, chat: ChatView) -> None:
         """Ask the daemon, and show the copy."""

@@ -273,10 +273,6 @@ class ChatViews:
         """Whether the person can see a chat, as far as the editor knows."""
         return is_visible(chat.view) and chat.view.window() == sublime.active_window() and not self.is_away
 
-    def begin(self, chat: ChatView) -> None:
-        """Begin a new conversation in a chat. The one before stays in the list."""
-        chat.tell(lambda own: own.show())
-
     def cancel(self, chat: ChatView) -> None:
         """End the turn that is shown to run, and not one that has begun meanwhile."""
         turn = chat.status.running

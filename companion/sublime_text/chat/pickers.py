@@ -304,7 +304,7 @@ def _list(adapter: Adapter, chat: ChatView, page: SessionPage, *, is_first: bool
     choices: list[PanelItem] = []
     if is_first and not is_archived:
         choices += [
-            ("New Chat", "", lambda: adapter.chats.begin(chat)),
+            ("New Chat", "", lambda: chat.tell(lambda own: own.show())),
             ("Search…", "In what was said in all of them", lambda: _ask_words(adapter, chat)),
         ]
     head = len(choices)

@@ -301,7 +301,7 @@ def send_prompt(
         chat.sent()
     if instead := translated(draft.text):
         what, rest = instead
-        _do_instead(adapter, chat, what)
+        _do_instead(chat, what)
         if text is None and (rest or draft.excerpts or draft.pictures):
             chat.take_back(replace(draft, text=rest))
         return
@@ -319,10 +319,10 @@ def send_prompt(
     adapter.chats.tell(send)
 
 
-def _do_instead(adapter: Adapter, chat: ChatView, what: Instead) -> None:
+def _do_instead(chat: ChatView, what: Instead) -> None:
     """Do what a slash command is for."""
     if what == "new":
-        adapter.chats.begin(chat)
+        chat.tell(lambda own: own.show())
     else:
         chat.window.focus_view(chat.view)
         chat.window.run_command(f"qwen_companion_chat_{what}")
