@@ -509,18 +509,19 @@ def keeps_edits(cli: str) -> bool:
 
     The name of one that runs elsewhere begins with that of its family.
     """
-    return any(family.keeps_edits for family in _called(cli))
+    return any(family.keeps_edits for family in called(cli))
 
 
 def takes_edits(cli: str) -> bool:
     """Whether the CLI of that name writes an accepted text that is not the one that it proposed."""
-    return all(family.takes_edits for family in _called(cli))
+    return all(family.takes_edits for family in called(cli))
 
 
 def to_be_asked(cli: str) -> str:
     """What the person does to be asked by the CLI of that name, in an imperative; empty if it never asks an editor."""
-    return next((family.habits.to_be_asked for family in _called(cli) if family.shows_diffs), "")
+    return next((family.habits.to_be_asked for family in called(cli) if family.shows_diffs), "")
 
 
-def _called(cli: str) -> list[CliFamily]:
+def called(cli: str) -> list[CliFamily]:
+    """The family of the CLI of that name; none for an agent."""
     return [family for family in FAMILIES if cli == family.name or cli.startswith(f"{family.name} ")]

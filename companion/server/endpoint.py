@@ -12,12 +12,12 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from ..clis.discovery import DiscoveryFiles, Lives
-from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName, Door
+from ..clis.families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DiscoveryName, Door, called
 from ..editor import WindowId
 from ..handover import Inheritance
 from ..platforms import local_sockets
@@ -25,12 +25,23 @@ from ..platforms.files import reason_of
 from ..platforms.paths import own_spelling
 from .window_screen import ServedWindow
 
-if TYPE_CHECKING:
-    from .sessions import Session
-
 PATIENCE = 1.0
 """Seconds that the removal of the discovery files waits for a write that has begun."""
 NO_SOCKET = "Copilot CLI can't find this editor, which can't open a socket for it: {why}."
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request, by its token. A session belongs to the caller of this name that has opened it."""
+
+    name: str
+    """That of its family, with where it runs if that is not here, or the name of an agent."""
+    door: Door = "http"
+    is_agent: bool = False
+    """Whether a chat has started it, or it is the model of a CLI: it knows the tools, but not the notifications."""
+    is_model: bool = False
+    is_elsewhere: bool = False
+    """Whether it runs on another computer, in a container or in WSL."""
 
 
 @dataclass
@@ -128,30 +139,23 @@ class Endpoint:
             values |= one.family.variables(told, self.port, one.token, os.getppid())
         return values
 
-    def family(self, token: str, door: Door = "http") -> CliFamily | None:
-        """The family that this token of a door belongs to. Takes the same time for a wrong token as for a right one."""
+    def caller(self, token: str, door: Door = "http") -> Caller | None:
+        """Whose token of a door this is. Takes the same time for a wrong one."""
         found = None
-        for publication in self.publications:
-            if publication.family.door == door and secrets.compare_digest(token.encode(), publication.token.encode()):
-                found = publication.family
+        for known, caller in self._callers():
+            if secrets.compare_digest(token.encode(), known.encode()) and caller.door == door:
+                found = caller
         return found
 
-    def caller(self, token: str, door: Door = "http") -> str | None:
-        """Whose token of a door this is: a family, an agent or a CLI elsewhere. Takes the same time for a wrong one."""
-        family = self.family(token, door)
-        found = family.name if family else None
-        for known, name in (*self.state.guests.items(), *self.state.elsewhere.items()):
-            if secrets.compare_digest(token.encode(), known.encode()) and self._door(known) == door:
-                found = name
-        return found
-
-    def _door(self, known: str) -> Door:
-        """The door of the token of a guest or of a CLI elsewhere, whose name begins with that of its family."""
-        name = self.state.elsewhere.get(known, "")
+    def _callers(self) -> Iterator[tuple[str, Caller]]:
+        """Each token that is valid, and whose it is."""
         for one in self.publications:
-            if name.startswith(f"{one.family.name} "):
-                return one.family.door
-        return "http"
+            yield one.token, Caller(one.family.name, one.family.door)
+        for token, name in self.state.guests.items():
+            yield token, Caller(name, is_agent=True)
+        for token, name in self.state.elsewhere.items():
+            doors: list[Door] = [family.door for family in called(name)]
+            yield token, Caller(name, doors[0] if doors else "http", is_elsewhere=True)
 
     def admit(self, agent: str) -> str:
         """Let in an agent that a chat has started. Returns its token: 32 random bytes, valid until `dismiss`."""
@@ -169,16 +173,6 @@ class Endpoint:
             tokens[family.name] = known or secrets.token_urlsafe(32)
             self.state.elsewhere[tokens[family.name]] = name
         return tokens
-
-    def cancel(self, session: Session, number: int | str) -> bool:
-        """A client doesn't wait for one of its calls any more. Returns whether there was such a call."""
-        if call := session.calls.get(number):
-            call()
-        elif cancel := self.state.calls.get(session.known_as, {}).pop(number, None):
-            cancel()
-        else:
-            return False
-        return True
 
     def dismiss(self, token: str) -> str | None:
         """Such an agent has ended. Returns the name that it was let in with."""

@@ -12,6 +12,7 @@ from ..clis.elsewhere import PathMaps
 from ..clis.families import Door
 from ..libraries.sdk import MCPError
 from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification, is_sendable, moved
+from .endpoint import Caller
 
 if TYPE_CHECKING:
     from .window import WindowServer
@@ -87,27 +88,15 @@ class Session:
 
     is_model = False
 
-    def __init__(
-        self,
-        server: WindowServer,
-        identifier: str,
-        cli: str,
-        *,
-        is_agent: bool = False,
-        is_model: bool = False,
-        is_elsewhere: bool = False,
-        door: Door = "http",
-    ) -> None:
+    def __init__(self, server: WindowServer, identifier: str, caller: Caller) -> None:
         self.identifier = identifier
-        self.door = door
-        """The door that it has come in by."""
+        self.caller = caller
         self.known_as = identifier
         """The id that the CLI knows, which is another one after a reload."""
         self.window = server.endpoint.window
-        self.cli = cli
-        self.is_agent = is_agent
-        """Whether a chat has started it: it knows the tools, but not the notifications of a companion."""
-        self.is_in_terminal = not is_elsewhere and (is_model or not is_agent)
+        self.cli = caller.name
+        self.is_agent = caller.is_agent
+        self.is_in_terminal = not caller.is_elsewhere and (caller.is_model or not caller.is_agent)
         """Whether it is a CLI of this computer, or the model of one, which leaves transcripts here."""
         self.stream: Stream | None = None
         self.opening = asyncio.Lock()
@@ -124,7 +113,6 @@ class Session:
         """Its requests that are being answered, streams included."""
         self.in_sdk = InFlight()
         """Requests that the SDK is answering, apart from streams."""
-        self._is_elsewhere = is_elsewhere
         self.said: dict[str, str] = {}
         """The paths as the CLI said them, by what they are here."""
         self._peer: CliPeer | None = None
@@ -139,7 +127,15 @@ class Session:
     @property
     def waits(self) -> bool:
         """Whether the answer to one of its calls may wait for the person."""
-        return self.is_agent or self.door == "socket"
+        return self.is_agent or self.caller.door == "socket"
+
+    def cancel(self, number: int | str) -> bool:
+        """The client doesn't wait for one of its calls any more. Returns whether there was such a call."""
+        before = self._server.endpoint.state.calls.get(self.known_as, {})
+        cancel = self.calls.get(number) or before.pop(number, None)
+        if cancel:
+            cancel()
+        return cancel is not None
 
     def notify(self, notification: Notification) -> None:
         """Send a notification, once the stream is open. A newer context replaces a waiting one.
@@ -161,7 +157,7 @@ class Session:
     @property
     def _maps(self) -> PathMaps:
         """The folders as the CLI calls them, if it runs somewhere else."""
-        return PathMaps(self._server.settings.path_maps if self._is_elsewhere else ())
+        return PathMaps(self._server.settings.path_maps if self.caller.is_elsewhere else ())
 
     def here(self, path: str) -> str:
         """What a path that the CLI names is here."""
@@ -296,35 +292,24 @@ class CliSessions:
 
     def of(self, door: Door) -> list[Session]:
         """The sessions that have come in by a door."""
-        return [session for session in self if session.door == door]
+        return [session for session in self if session.caller.door == door]
 
     def find(self, identifier: str | None) -> Session | None:
         """The session of that id."""
         return self._sessions.get(identifier or "")
 
-    def begin(
-        self,
-        identifier: str,
-        cli: str,
-        *,
-        is_agent: bool = False,
-        is_model: bool = False,
-        is_elsewhere: bool = False,
-        door: Door = "http",
-    ) -> Session:
+    def begin(self, identifier: str, caller: Caller) -> Session:
         """A door has opened a session.
 
         An agent's lasts until its token is taken back, a model's until it is idle: they need no stream. One on a
         WebSocket ends with that.
         """
-        session = self._sessions[identifier] = Session(
-            self._server, identifier, cli, is_agent=is_agent, is_model=is_model, is_elsewhere=is_elsewhere, door=door
-        )
-        if not is_agent:
-            if door != "websocket":
+        session = self._sessions[identifier] = Session(self._server, identifier, caller)
+        if not caller.is_agent:
+            if caller.door != "websocket":
                 self._end_later(identifier)
             return session
-        if is_model:
+        if caller.is_model:
             self._end_if_idle(session)
         idle = [(seconds, one) for one in self if one.is_agent and (seconds := one.requests.idle) is not None]
         idle.sort(key=lambda each: each[0])

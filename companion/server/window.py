@@ -320,8 +320,8 @@ class WindowServer:
         """A session is over: nobody waits for its diffs any more."""
         self.reviews.orphan(session)
         self.endpoint.state.titles.pop(session.known_as, None)
-        if session.door != "websocket":
-            app = self._app if session.door == "http" else self._local.app
+        if session.caller.door != "websocket":
+            app = self._app if session.caller.door == "http" else self._local.app
             with contextlib.suppress(RuntimeError):  # the manager has ended together with its sessions
                 await app.end(session)
 

@@ -36,7 +36,7 @@ THIRD_CLI = CliFamily(
 """
 LOOK = """
 from companion.clis import families
-from companion.clis.families import FAMILIES
+from companion.clis.families import FAMILIES, called
 from companion.clis.processes import RunningCli, started_as
 from companion.clis.screen import prompt_text
 from companion.clis.shell import login_command
@@ -51,7 +51,7 @@ folder = sys.argv[1]
 endpoint = Endpoint.open(ServedWindow(1, (folder,)))
 assert endpoint.publish() == []
 [file] = pathlib.Path(tempfile.gettempdir(), "third").iterdir()
-third = endpoint.family(json.loads(file.read_text())["authToken"])
+[third] = called(endpoint.caller(json.loads(file.read_text())["authToken"]).name)
 assert file.name.startswith("third-") and endpoint.variables["THIRD_FOLDERS"] == folder
 # Run and Send
 assert "third --continue" in login_command("/bin/bash", third.launch, ["third"], resume=True)[-1]

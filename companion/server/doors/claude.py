@@ -35,11 +35,12 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 
 from ... import __version__, json_text
-from ...clis.families import FAMILIES, CliFamily
+from ...clis.families import FAMILIES, CliFamily, called
 from ...exclusion import shortened
 from ...protocol import ContextUpdate, DiffAccepted, DiffOutcomeParams, DiffRejected, FilePath, Notification
 from ...review.review import Owner, Unclaimed
 from ...visible import is_plain
+from ..endpoint import Caller
 from ..http.access import Access
 from ..knowledge import NotSharedError
 from ..offer import CANCELLED, answered, failed, text, why_refused
@@ -322,12 +323,12 @@ class ClaudeDoor:
         """A connection is open."""
         caller = self._caller(headers)
         assert caller  # noqa: S101 - it was let in
-        client = Client(self._server, self._tools, caller, self._forget)
+        client = Client(self._server, self._tools, caller.name, self._forget)
         client.wire = wire
         self._clients.append(client)
         return client
 
-    def _caller(self, headers: Headers) -> str | None:
+    def _caller(self, headers: Headers) -> Caller | None:
         return self._server.endpoint.caller(headers.get(TOKEN, ""), "websocket")
 
     def _forget(self, client: Client) -> None:
@@ -396,7 +397,7 @@ class Client:
     ) -> None:
         """`caller` is the family whose token it has, and where it runs; `clientInfo` may say that it is another."""
         self.wire: WebSocket | None = None
-        self.family = next(one for one in FAMILIES if f"{caller} ".startswith(f"{one.name} "))
+        [self.family] = called(caller)
         self._place = caller.removeprefix(self.family.name)
         """What follows its name if it runs elsewhere."""
         self.identifier = secrets.token_hex(16)
@@ -510,9 +511,8 @@ class Client:
         )
 
     def _begin(self) -> Session:
-        is_elsewhere = bool(self._place)
-        begun = self.server.sessions.begin(self.identifier, self.cli, is_elsewhere=is_elsewhere, door="websocket")
-        self._session = begun
+        caller = Caller(self.cli, "websocket", is_elsewhere=bool(self._place))
+        self._session = begun = self.server.sessions.begin(self.identifier, caller)
         return begun
 
     def _notified(self, method: str, params: dict[str, Any]) -> None:

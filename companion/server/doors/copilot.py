@@ -27,7 +27,7 @@ from ...exclusion import shortened
 from ...handover import OpenConnection
 from ...platforms.files import reason_of
 from ...protocol import ContextUpdate, FilePath, Notification
-from ..endpoint import Endpoint
+from ..endpoint import Caller, Endpoint
 from ..http.app import App
 from ..http.connections import HttpServer
 from ..knowledge import NotSharedError
@@ -163,7 +163,7 @@ class CopilotTools(ServedTools):
 
     async def _open(self, session: Session, given: DiffCall) -> dict[str, Any]:
         path, tab, call = given.original_file_path, given.tab_name, _call_of(given.tab_name)
-        self._server.endpoint.cancel(session, call)
+        session.cancel(call)
         asking = Asking(session, is_model=False)
         session.calls[call] = asking.close
         try:
@@ -182,7 +182,7 @@ class CopilotTools(ServedTools):
                 del session.calls[call]
 
     def _close(self, session: Session, tab: str) -> dict[str, Any]:
-        is_open = self._server.endpoint.cancel(session, _call_of(tab))
+        is_open = session.cancel(_call_of(tab))
         return _json(
             {"success": True, "already_closed": not is_open, "tab_name": tab, "message": "Closed", "error": None}
         )
@@ -303,14 +303,14 @@ class Nonce:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
 
-    def authenticate(self, headers: Mapping[str, str]) -> str | Response:
-        """The name of the family whose nonce a request has, or the answer that refuses it."""
+    def authenticate(self, headers: Mapping[str, str]) -> Caller | Response:
+        """The caller whose nonce a request has, or the answer that refuses it."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        family = self._endpoint.family(token.strip(), "socket")
-        if scheme.lower() != "nonce" or family is None:
+        caller = self._endpoint.caller(token.strip(), "socket")
+        if scheme.lower() != "nonce" or caller is None:
             return PlainTextResponse("Unauthorized", 401, {"www-authenticate": "Nonce"})
-        return family.name
+        return caller
 
-    def named(self, caller: str, path: str) -> str | Response:
+    def named(self, caller: Caller, path: str) -> Caller | Response:
         """The same at the only path that there is."""
         return caller if path == "/mcp" else PlainTextResponse("Not Found", 404)

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Protocol
 
 from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ErrorData, JSONRPCError
@@ -14,7 +15,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message, Receive
 
-from ..endpoint import Endpoint
+from ..endpoint import Caller, Endpoint
 from ..tools import Tools
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
@@ -32,11 +33,11 @@ NOT_ELSEWHERE = (
 class Entrance(Protocol):
     """Finds out who has sent a request."""
 
-    def authenticate(self, headers: Mapping[str, str]) -> str | Response:
-        """The name that the token of a request was made for, or the answer that refuses it."""
+    def authenticate(self, headers: Mapping[str, str]) -> Caller | Response:
+        """Whose token a request has, or the answer that refuses it."""
         ...
 
-    def named(self, caller: str, path: str) -> str | Response:
+    def named(self, caller: Caller, path: str) -> Caller | Response:
         """Who calls at a path, or the answer that refuses it."""
         ...
 
@@ -59,8 +60,8 @@ class Access:
             return PlainTextResponse("Forbidden: foreign Origin", 403)
         return None
 
-    def authenticate(self, headers: Mapping[str, str]) -> str | Response:
-        """The name that the token of a request was made for, or the answer that refuses it."""
+    def authenticate(self, headers: Mapping[str, str]) -> Caller | Response:
+        """Whose token a request has, or the answer that refuses it."""
         if refused := self.refusal(headers):
             return refused
         scheme, _, token = headers.get("authorization", "").partition(" ")
@@ -70,18 +71,18 @@ class Access:
             return PlainTextResponse("Unauthorized", 401, {"www-authenticate": "Bearer"})
         return caller
 
-    def named(self, caller: str, path: str) -> str | Response:
+    def named(self, caller: Caller, path: str) -> Caller | Response:
         """Who calls: a CLI's own connection, or its model by the path that `mcp_bridge.mjs` uses."""
         if path == "/mcp":
             return caller
         found = _TOOLS_PATH.fullmatch(path)
-        if found is None or caller in self._endpoint.state.guests.values():  # those have the tools at their own path
+        if found is None or caller.is_agent:  # the agent of a chat has the tools at its own path
             return PlainTextResponse("Not Found", 404)
-        if caller in self._endpoint.state.elsewhere.values():
+        if caller.is_elsewhere:
             return PlainTextResponse(NOT_ELSEWHERE, 403)
         if not self._tools.are_for_clis:
             return PlainTextResponse(NOT_OFFERED, 403)
-        return found[1] + MODEL
+        return replace(caller, name=found[1] + MODEL, is_agent=True, is_model=True)
 
 
 def unsupported(version: str) -> Response:

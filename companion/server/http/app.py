@@ -27,7 +27,7 @@ from ...editor import WindowId
 from ...libraries.sdk import StreamableHTTPSessionManager
 from ...protocol import ContextUpdate, Notification, outcome
 from .. import sessions as sessions_module
-from ..endpoint import Endpoint
+from ..endpoint import Caller, Endpoint
 from ..offer import AFTER, CANCELLED, ServedTools, failed
 from ..sessions import CliSessions, InFlight, Session, Stream
 from ..tools import TOOLS
@@ -143,7 +143,7 @@ class App:
 
     async def check(self) -> None:
         """Shake hands as a CLI does, in this process. Raises whatever is wrong with the libraries."""
-        self._sessions.end(await self._open_again("", FAMILIES[0].name, _DEFAULT_VERSION))
+        self._sessions.end(await self._open_again("", Caller(FAMILIES[0].name), _DEFAULT_VERSION))
 
     async def end(self, session: Session) -> None:
         """End a session in the SDK, with the request that a client would send."""
@@ -162,11 +162,11 @@ class App:
 
         return closing
 
-    async def _open_again(self, outward: str, family: str, version: str) -> str:
+    async def _open_again(self, outward: str, caller: Caller, version: str) -> str:
         """Open a session in the SDK for a CLI that was connected to the previous instance; returns its id."""
 
         async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-            await self._request(family, self._sessions.find(identifier), scope, receive, send)
+            await self._request(caller, self._sessions.find(identifier), scope, receive, send)
 
         identifier = None
         client = {"name": "resumed", "version": "0"}
@@ -184,29 +184,29 @@ class App:
                     logger.warning("A notification from before the reload can't be sent: %s", type(error).__name__)
         return identifier
 
-    async def _serve(self, family: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         identifier = headers.get("mcp-session-id")
         session = self._sessions.find(identifier)
         if session is None and identifier is None:
             if scope["method"] != "POST":
-                await self._request(family, None, scope, receive, send)
+                await self._request(caller, None, scope, receive, send)
             elif read := await self._read(scope, receive, send):
-                await self._request(family, None, scope, read[1], send)
-        elif session is None or session.cli != family:
+                await self._request(caller, None, scope, read[1], send)
+        elif session is None or session.cli != caller.name:
             await not_found()(scope, receive, send)
         else:
             session.last_message = time.time()
             with session.requests:
-                await self._in_session(family, session, scope, receive, send)
+                await self._in_session(caller, session, scope, receive, send)
 
-    async def _in_session(self, family: str, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _in_session(self, caller: Caller, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "GET":
             await self._stream(session, scope, receive, send)
         elif scope["method"] == "POST":
-            await self._post(family, session, scope, receive, send)
+            await self._post(caller, session, scope, receive, send)
         else:
-            await self._request(family, session, scope, receive, send)
+            await self._request(caller, session, scope, receive, send)
 
     async def _read(self, scope: Scope, receive: Receive, send: Send) -> tuple[bytes | None, Receive] | None:
         """A request's body, and a `receive` that gives it again: see `_read_body`.
@@ -229,7 +229,7 @@ class App:
             return None
         return body, receive
 
-    async def _post(self, family: str, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _post(self, caller: Caller, session: Session, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request: here if it is about the tools of a session, otherwise in the SDK."""
         if (read := await self._read(scope, receive, send)) is None:
             return
@@ -241,8 +241,8 @@ class App:
         if body is None or not is_ours or (call := _call_in(body, self._tools.names)) is None:
             number = _cancelled_in(body) if body and session.waits else None
             if number is not None:
-                self._endpoint.cancel(session, number)
-            await self._request(family, session, scope, receive, send)
+                session.cancel(number)
+            await self._request(caller, session, scope, receive, send)
         elif not call.name:
             offered = self._listing(session)
             await _answer(send, session.identifier, call.identifier, offered)
@@ -268,7 +268,9 @@ class App:
                 for begin in after:
                     begin()
 
-    async def _request(self, family: str, session: Session | None, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _request(
+        self, caller: Caller, session: Session | None, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         async def watch(message: Message) -> None:
             if message["type"] == "http.response.start" and session is None and message["status"] != 200:
                 # The SDK names a session that it has ended at once. The client would go on with that.
@@ -278,14 +280,7 @@ class App:
             elif message["type"] == "http.response.start" and message["status"] == 200:
                 opened = Headers(raw=message["headers"]).get("mcp-session-id")
                 if session is None and opened:
-                    self._sessions.begin(
-                        opened,
-                        family,
-                        is_agent=family.endswith(MODEL) or family in self._endpoint.state.guests.values(),
-                        is_model=family.endswith(MODEL),
-                        is_elsewhere=family in self._endpoint.state.elsewhere.values(),
-                        door=self._door,
-                    )
+                    self._sessions.begin(opened, caller)
                 elif session and scope["method"] == "DELETE":
                     self._sessions.end(session.identifier)
             await send(message)
@@ -549,12 +544,12 @@ class AwaitedSession:
 class _ResumedSessions:
     """The session ids from before the reload, and the ids that the SDK has for them now.
 
-    `open_again` opens a session for an old id, a family and a protocol version, and returns its new id.
+    `open_again` opens a session for an old id, a caller and a protocol version, and returns its new id.
     """
 
-    def __init__(self, waiting: dict[str, str], open_again: Callable[[str, str, str], Awaitable[str]]) -> None:
+    def __init__(self, waiting: dict[str, str], open_again: Callable[[str, Caller, str], Awaitable[str]]) -> None:
         self.waiting = dict(waiting)
-        """Sessions whose CLIs haven't sent a request yet: from the id to the family's name."""
+        """Sessions whose CLIs haven't sent a request yet: from the id to the caller's name."""
         self._open_again = open_again
         self._inward: dict[str, str] = {}
         self._lock = asyncio.Lock()
@@ -569,7 +564,7 @@ class _ResumedSessions:
 
     def drop(self, are_gone: Callable[[str], bool], keep: int = 0) -> None:
         """Clients with such names don't come back; all but the last `keep` sessions of theirs are over."""
-        gone = [outward for outward, family in self.waiting.items() if are_gone(family)]
+        gone = [outward for outward, name in self.waiting.items() if are_gone(name)]
         for outward in gone[: max(0, len(gone) - keep)]:
             del self.waiting[outward]
 
@@ -577,16 +572,16 @@ class _ResumedSessions:
         """A session of the SDK is over."""
         self._inward.pop(self.outward(identifier), None)
 
-    async def translate(self, family: str, scope: Scope, send: Send) -> tuple[Scope, Send]:
+    async def translate(self, caller: Caller, scope: Scope, send: Send) -> tuple[Scope, Send]:
         """Replace the CLI's id with the SDK's in a request, and back again in its answer."""
         headers = Headers(scope=scope)
         outward = headers.get(_HEADER)
         if outward is None:
             return scope, send
         async with self._lock:
-            if self.waiting.get(outward) == family:
+            if self.waiting.get(outward) == caller.name:
                 version = headers.get("mcp-protocol-version", _DEFAULT_VERSION)
-                self._inward[outward] = await self._open_again(outward, family, version)
+                self._inward[outward] = await self._open_again(outward, caller, version)
                 self.waiting.pop(outward, None)  # it may be dropped meanwhile
         inward = self._inward.get(outward)
         if inward is None:

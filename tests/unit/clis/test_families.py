@@ -24,7 +24,7 @@ from companion.clis.families import (
 )
 from companion.editor import WindowId
 from companion.server import endpoint as endpoint_module
-from companion.server.endpoint import Endpoint
+from companion.server.endpoint import Caller, Endpoint
 from companion.server.window_screen import ServedWindow
 from companion.settings import Settings
 
@@ -90,8 +90,8 @@ def test_each_family_has_a_token_of_its_own_in_one_superset_body(endpoint: Endpo
 
 @pytest.mark.parametrize("door", ["http", "websocket", "socket"])
 def test_a_token_opens_the_door_of_its_family_and_no_other(endpoint: Endpoint, door: Door):
-    opened = {name: endpoint.family(token, door) for name, token in tokens(endpoint).items()}
-    assert opened == {one.name: one if one.door == door else None for one in FAMILIES if one.files}
+    opened = {name: endpoint.caller(token, door) for name, token in tokens(endpoint).items()}
+    assert opened == {one.name: Caller(one.name, door) if one.door == door else None for one in FAMILIES if one.files}
 
 
 def test_withdrawing_leaves_nothing(endpoint: Endpoint, tmp: Path, lock_folder: Path):
@@ -241,7 +241,7 @@ def test_a_third_family_is_a_few_lines(monkeypatch: pytest.MonkeyPatch, tmp: Pat
     try:
         assert endpoint.publish() == []
         body = read(tmp / "third" / f"{endpoint.port}.json")
-        assert endpoint.family(body["authToken"]) is third
+        assert endpoint.caller(body["authToken"]) == Caller("Third CLI")
         assert endpoint.variables["THIRD_FOLDERS"] == str(project)
     finally:
         endpoint.close()

@@ -16,6 +16,7 @@ from companion.editor import ViewId, WindowId
 from companion.protocol import DiffOutcomeParams, DiffRejected, Notification
 from companion.server import context, sessions
 from companion.server.context import CANDIDATES
+from companion.server.endpoint import Caller
 from companion.server.window_screen import ContextRequest, Selection
 from companion.settings import Settings
 
@@ -329,7 +330,7 @@ class TestDelivery:
             settings=Settings(),
             unsendable=lambda *_: pytest.fail("it can be sent"),
         )
-        session = sessions.Session(server, "id", "Qwen Code")
+        session = sessions.Session(server, "id", Caller("Qwen Code"))
         session.initialized(cast("Any", object()))
         return session
 
