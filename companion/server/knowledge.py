@@ -41,12 +41,13 @@ from .tool_schemas import (
     SymbolsAnswer,
     TabAnswer,
 )
-from .window_screen import Selection, SymbolQuestion, Tab
+from .window_screen import SymbolPlace, SymbolQuestion, Tab
 
 if TYPE_CHECKING:
     from .window import WindowServer
 
 T = TypeVar("T")
+Named = TypeVar("Named", Tab, SymbolPlace)
 
 OFF = "The user's setting “context” is “off”: this editor tells nothing of its files."
 GONE = "The editor's window is closed."
@@ -129,19 +130,9 @@ class EditorKnowledge:
         tabs = await self._source.tabs(self._window)
         if tabs is None:
             raise NotSharedError(GONE)
-        excluded = await self._excluded(sharing, (each.path for each in tabs))
-        allowed = [each for each in tabs if is_encodable(each.path) and excluded.get(each.path) is False]
+        allowed = await self._allowed(sharing, tabs)
         page, following = _page(allowed, offset, arguments.limit)
-        files = [
-            TabAnswer(
-                path=each.path,
-                language=each.language,
-                is_active=each.is_active,
-                is_visible=each.is_visible,
-                has_unsaved_changes=each.has_unsaved_changes,
-            )
-            for each in page
-        ]
+        files = list(map(TabAnswer.model_validate, page))
         return GetOpenFilesAnswer(files=files, total=len(allowed), next_cursor=following)
 
     async def selection(self) -> GetSelectionAnswer:
@@ -151,7 +142,12 @@ class EditorKnowledge:
         if found is None or not is_encodable(found.path) or await self._is_excluded(sharing, found.path):
             return GetSelectionAnswer(path=None, selections=[])
         selections = [
-            SelectionAnswer(start=_place(start), end=_place(end), text=_text(start.text, sharing), is_cut=is_cut)
+            SelectionAnswer(
+                start=PlaceAnswer.model_validate(start),
+                end=PlaceAnswer.model_validate(end),
+                text=encodable(cut(start.text, MAX_SELECTED)) if sharing.has_text else "",
+                is_cut=is_cut,
+            )
             for start, end, is_cut in found.parts
         ]
         return GetSelectionAnswer(path=found.path, selections=selections)
@@ -177,28 +173,15 @@ class EditorKnowledge:
             raise NotSharedError(GONE)
         if found.why_none:
             raise NotSharedError(found.why_none)
-        excluded = await self._excluded(sharing, (each.path for each in found.places))
-        allowed = [each for each in found.places if is_encodable(each.path) and excluded.get(each.path) is False]
+        allowed = await self._allowed(sharing, found.places)
         page, following = _page(allowed, offset, limit)
-        places = [
-            SymbolAnswer(
-                path=each.path,
-                line=each.line,
-                character=each.character,
-                name=each.name if sharing.has_text else "",
-                kind=each.kind,
-                container=each.container if sharing.has_text else "",
-            )
-            for each in page
-        ]
+        told = page if sharing.has_text else [replace(each, name="", container="") for each in page]
+        places = list(map(SymbolAnswer.model_validate, told))
         return SymbolsAnswer(places=places, total=len(allowed), next_cursor=following, provider=found.provider)
 
     async def show(self, arguments: OpenFileArguments, words: str = "") -> OpenFileAnswer:
         """The tool openFile; with `words` at the line in which they begin."""
-        path = _normal(arguments.path)
-        if is_elsewhere(path, self._server.endpoint.folders):
-            raise NotSharedError(f"openFile: {shortened(path, 300)} is on another computer.")
-        await self._check(self._server.settings.sharing, path)
+        path = await self._reachable("openFile", arguments.path)
         if why := await self._reads.one(path, why_unopened):
             raise NotSharedError(f"openFile: {why}")
         line = await self._reads.one(path, lambda path: _line_of(path, words)) if words else arguments.line
@@ -211,10 +194,7 @@ class EditorKnowledge:
         first, last, words = arguments.start_line, arguments.end_line, " ".join(arguments.note.split())
         if not words or last < first:
             raise ValueError("endLine: it comes before startLine" if words else "note: it has no words")
-        path, folders = _normal(arguments.path), self._server.endpoint.folders
-        if is_elsewhere(path, folders):
-            raise NotSharedError(f"pointOut: {shortened(path, 300)} is on another computer.")
-        await self._check(self._server.settings.sharing, path)
+        path, folders = await self._reachable("pointOut", arguments.path), self._server.endpoint.folders
         found = await self._reads.one(path, lambda path: _lines_in(folders, path, first, last))
         if isinstance(found, str):
             raise NotSharedError(f"pointOut: {shortened(path, 300)} {found}")
@@ -261,6 +241,19 @@ class EditorKnowledge:
         if not sharing.has_files:
             raise NotSharedError(OFF)
         return sharing
+
+    async def _reachable(self, tool: str, path: str) -> str:
+        """The normal form of a path that a tool may look at. Raises NotSharedError."""
+        path = _normal(path)
+        if is_elsewhere(path, self._server.endpoint.folders):
+            raise NotSharedError(f"{tool}: {shortened(path, 300)} is on another computer.")
+        await self._check(self._server.settings.sharing, path)
+        return path
+
+    async def _allowed(self, sharing: Sharing, found: Sequence[Named]) -> list[Named]:
+        """Those whose files may be told."""
+        excluded = await self._excluded(sharing, (each.path for each in found))
+        return [each for each in found if is_encodable(each.path) and excluded.get(each.path) is False]
 
     async def _check(self, sharing: Sharing, path: str) -> None:
         if await self._is_excluded(sharing, path):
@@ -315,8 +308,8 @@ def answer_of(diagnostic: Diagnostic, sharing: Sharing) -> DiagnosticAnswer:
     """A problem as it is told. A message may quote the text, which "files" keeps back."""
     return DiagnosticAnswer(
         path=diagnostic.path,
-        start=PlaceAnswer(line=diagnostic.start.line, character=diagnostic.start.character),
-        end=PlaceAnswer(line=diagnostic.end.line, character=diagnostic.end.character),
+        start=PlaceAnswer.model_validate(diagnostic.start),
+        end=PlaceAnswer.model_validate(diagnostic.end),
         severity=diagnostic.severity,
         source=encodable(diagnostic.source),
         code=encodable(diagnostic.code),
@@ -389,14 +382,6 @@ def _line_of(path: str, words: str) -> int:
         return 1
     before, found, _ = content.decode("utf-8", "replace").partition(words)
     return before.count("\n") + 1 if found else 1
-
-
-def _text(text: str, sharing: Sharing) -> str:
-    return encodable(cut(text, MAX_SELECTED)) if sharing.has_text else ""
-
-
-def _place(selection: Selection) -> PlaceAnswer:
-    return PlaceAnswer(line=selection.line, character=selection.character)
 
 
 def _page(found: Sequence[T], offset: int, limit: int) -> tuple[list[T], str | None]:

@@ -7,7 +7,8 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from mcp_types import (
     INVALID_PARAMS,
@@ -17,7 +18,7 @@ from mcp_types import (
     NotificationParams,
     PaginatedRequestParams,
 )
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
 from ..editor import WindowId
@@ -46,6 +47,17 @@ CANCELLED = "The call was cancelled."
 BUSY = "{name}: the editor, one of its packages or a disk has not answered in time. Try again."
 AFTER = "qwen_companion.after"
 """In the scope of a request: what is called when it has been answered."""
+
+
+@cache
+def schema(model: type[BaseModel], mode: Literal["validation", "serialization"] = "validation") -> dict[str, Any]:
+    """The JSON schema of a model, which nobody changes. All of them take 13 ms of the companion thread."""
+    return model.model_json_schema(by_alias=True, mode=mode)
+
+
+def listed(name: str, description: str, arguments: type[BaseModel], **more: Any) -> dict[str, Any]:
+    """A tool as tools/list has it."""
+    return {"name": name, "description": description, "inputSchema": schema(arguments), **more}
 
 
 def text(words: str, *, is_error: bool = False) -> dict[str, Any]:

@@ -27,7 +27,9 @@ class _Arguments(BaseModel):
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, serialize_by_alias=True, frozen=True)
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, serialize_by_alias=True, from_attributes=True, frozen=True
+    )
 
 
 class NoArguments(_Arguments):

@@ -9,8 +9,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 from pydantic_core import to_json
@@ -22,7 +21,7 @@ from ..protocol import (
     OpenDiffArguments,
 )
 from .knowledge import EditorKnowledge, NotSharedError, answer_of
-from .offer import Asking, Later, ServedTools, decided, failed, text, why_refused
+from .offer import Asking, Later, ServedTools, decided, failed, listed, schema, text, why_refused
 from .sessions import Session, StreamWire
 from .tool_schemas import (
     FindReferencesArguments,
@@ -45,17 +44,13 @@ from .tool_schemas import (
 if TYPE_CHECKING:
     from .window import WindowServer
 
-TOOLS: list[dict[str, Any]] = [
-    {
-        "name": "openDiff",
-        "description": "Show a proposed change of a file as a diff that the user edits, accepts or rejects.",
-        "inputSchema": OpenDiffArguments.model_json_schema(by_alias=True),
-    },
-    {
-        "name": "closeDiff",
-        "description": "Close the diff of a file and return the proposal as it stands.",
-        "inputSchema": CloseDiffArguments.model_json_schema(by_alias=True),
-    },
+TOOLS = [
+    listed(
+        "openDiff",
+        "Show a proposed change of a file as a diff that the user edits, accepts or rejects.",
+        OpenDiffArguments,
+    ),
+    listed("closeDiff", "Close the diff of a file and return the proposal as it stands.", CloseDiffArguments),
 ]
 
 
@@ -130,12 +125,6 @@ DISK = 5.0
 """Seconds that getContext waits for the disks of the tabs, which may hang."""
 
 
-@cache
-def _schema(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> dict[str, Any]:
-    """The JSON schema of a model. All of them take 13 ms, which each window would cost the companion thread."""
-    return model.model_json_schema(by_alias=True, mode=mode)
-
-
 @dataclass(frozen=True)
 class AgentTool:
     """A tool: what an agent is told of it, and what answers it."""
@@ -149,13 +138,13 @@ class AgentTool:
     @property
     def listed(self) -> dict[str, Any]:
         """As tools/list has it."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "inputSchema": _schema(self.arguments, "validation"),
-            "outputSchema": _schema(self.answer, "serialization"),
-            "annotations": {"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
-        }
+        return listed(
+            self.name,
+            self.description,
+            self.arguments,
+            outputSchema=schema(self.answer, "serialization"),
+            annotations={"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
+        )
 
 
 class AgentTools:

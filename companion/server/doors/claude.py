@@ -21,7 +21,7 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlsplit
@@ -43,13 +43,14 @@ from ...visible import is_plain
 from ..endpoint import Caller
 from ..http.access import Access
 from ..knowledge import NotSharedError
-from ..offer import CANCELLED, answered, failed, text, why_refused
+from ..offer import CANCELLED, answered, failed, listed, text, why_refused
 from ..sessions import MOST_CALLS, Session, Stream
 from ..tool_schemas import (
     MOST,
     DiagnosticAnswer,
     GetDiagnosticsArguments,
     GetOpenFilesArguments,
+    NoArguments,
     OpenFileArguments,
     PlaceAnswer,
 )
@@ -64,7 +65,9 @@ DIFF_TOOLS = frozenset({"openDiff", "close_tab", "closeAllDiffTabs"})
 NO_EDITOR = "No active editor found"
 
 
-class _Arguments(BaseModel):
+class Arguments(BaseModel):
+    """Those of a tool, by their own names."""
+
     model_config = ConfigDict(frozen=True)
 
 
@@ -72,7 +75,7 @@ class _Camel(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, frozen=True)
 
 
-class OpenDiff(_Arguments):
+class OpenDiff(Arguments):
     """A proposed change. Each diff has a name of its own."""
 
     new_file_path: FilePath
@@ -81,13 +84,13 @@ class OpenDiff(_Arguments):
     old_file_path: StrictStr = ""
 
 
-class CloseTab(_Arguments):
+class CloseTab(Arguments):
     """The diff to close."""
 
     tab_name: StrictStr
 
 
-class Diagnostics(_Arguments):
+class Diagnostics(Arguments):
     """The file whose problems are asked for; without one, those of all."""
 
     uri: StrictStr = ""
@@ -106,32 +109,20 @@ class OneFile(_Camel):
     file_path: FilePath
 
 
-class Nothing(_Arguments):
-    """No arguments."""
-
-
-TOOLS: dict[str, tuple[type[BaseModel], str]] = {
-    "openDiff": (OpenDiff, "Show a proposed change as a diff that the user edits, accepts or rejects."),
-    "close_tab": (CloseTab, "Close a diff by its name."),
-    "closeAllDiffTabs": (Nothing, "Close the diffs of this connection."),
-    "getDiagnostics": (Diagnostics, "The errors and warnings that the user's editor shows."),
-    "openFile": (OpenFileCall, "Show a file in the editor. The keyboard focus stays where the user types."),
-    "getOpenEditors": (Nothing, "The files that are open in tabs."),
-    "getWorkspaceFolders": (Nothing, "The folders of the editor's window."),
-    "getCurrentSelection": (Nothing, "What the user has selected."),
-    "getLatestSelection": (Nothing, "What the user has selected last."),
-    "checkDocumentDirty": (OneFile, "Whether an open file has unsaved changes."),
-    "saveDocument": (OneFile, "Save an open file."),
+TOOLS: dict[str, tuple[str, type[BaseModel]]] = {
+    "openDiff": ("Show a proposed change as a diff that the user edits, accepts or rejects.", OpenDiff),
+    "close_tab": ("Close a diff by its name.", CloseTab),
+    "closeAllDiffTabs": ("Close the diffs of this connection.", NoArguments),
+    "getDiagnostics": ("The errors and warnings that the user's editor shows.", Diagnostics),
+    "openFile": ("Show a file in the editor. The keyboard focus stays where the user types.", OpenFileCall),
+    "getOpenEditors": ("The files that are open in tabs.", NoArguments),
+    "getWorkspaceFolders": ("The folders of the editor's window.", NoArguments),
+    "getCurrentSelection": ("What the user has selected.", NoArguments),
+    "getLatestSelection": ("What the user has selected last.", NoArguments),
+    "checkDocumentDirty": ("Whether an open file has unsaved changes.", OneFile),
+    "saveDocument": ("Save an open file.", OneFile),
 }
-"""The arguments and the description of each tool."""
-
-
-def listed(names: Iterable[str]) -> list[dict[str, Any]]:
-    """As tools/list has them."""
-    return [
-        {"name": name, "description": TOOLS[name][1], "inputSchema": TOOLS[name][0].model_json_schema(by_alias=True)}
-        for name in names
-    ]
+"""The description and the arguments of each tool."""
 
 
 def texts(*words: str) -> dict[str, Any]:
@@ -139,7 +130,8 @@ def texts(*words: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": each} for each in words]}
 
 
-def _json(value: object) -> dict[str, Any]:
+def as_json(value: object) -> dict[str, Any]:
+    """A result with a value as JSON."""
     return text(json.dumps(value, ensure_ascii=False))
 
 
@@ -194,7 +186,7 @@ class ClaudeTools:
         """By name."""
 
     async def _diagnostics(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        return _json(await self.problems(Diagnostics.model_validate(arguments).uri))
+        return as_json(await self.problems(Diagnostics.model_validate(arguments).uri))
 
     async def problems(self, uri: str) -> list[dict[str, Any]]:
         """The problems of a file, or of all if `uri` is empty, by files. Raises ValueError and TimeoutError."""
@@ -216,7 +208,7 @@ class ClaudeTools:
 
     async def _open_editors(self, _arguments: dict[str, Any]) -> dict[str, Any]:
         answer = await self._knowledge.open_files(GetOpenFilesArguments.model_validate({"limit": MOST}))
-        return _json(
+        return as_json(
             {
                 "tabs": [
                     {
@@ -234,27 +226,27 @@ class ClaudeTools:
     async def _folders(self, _arguments: dict[str, Any]) -> dict[str, Any]:
         folders = self._server.endpoint.folders
         named = [{"name": Path(one).name, "uri": Path(one).as_uri(), "path": one} for one in folders]
-        return _json({"success": True, "folders": named, "rootPath": next(iter(folders), None)})
+        return as_json({"success": True, "folders": named, "rootPath": next(iter(folders), None)})
 
     async def _selection(self, _arguments: dict[str, Any]) -> dict[str, Any]:
         selection = await selection_of(self._server)
         if not selection["filePath"]:
-            return _json({"success": False, "message": NO_EDITOR})
-        return _json({"success": True, **selection})
+            return as_json({"success": False, "message": NO_EDITOR})
+        return as_json({"success": True, **selection})
 
     async def _is_dirty(self, arguments: dict[str, Any]) -> dict[str, Any]:
         path = OneFile.model_validate(arguments).file_path
         if (tab := await self._knowledge.tab(path)) is None:
-            return _json({"success": False, "message": f"Document not open: {path}"})
-        return _json({"success": True, "filePath": path, "isDirty": tab.has_unsaved_changes, "isUntitled": False})
+            return as_json({"success": False, "message": f"Document not open: {path}"})
+        return as_json({"success": True, "filePath": path, "isDirty": tab.has_unsaved_changes, "isUntitled": False})
 
     async def _save(self, arguments: dict[str, Any]) -> dict[str, Any]:
         path = OneFile.model_validate(arguments).file_path
         if (tab := await self._knowledge.tab(path)) is None:
-            return _json({"success": False, "message": f"Document not open: {path}"})
+            return as_json({"success": False, "message": f"Document not open: {path}"})
         is_saved = await self._knowledge.save(tab.path)
         message = "Document saved successfully" if is_saved else "Document could not be saved"
-        return _json({"success": is_saved, "filePath": path, "saved": is_saved, "message": message})
+        return as_json({"success": is_saved, "filePath": path, "saved": is_saved, "message": message})
 
 
 def path_of(uri: str) -> str:
@@ -486,7 +478,7 @@ class Client:
         elif self._session is None:
             self._fail(identifier, -32600, "initialize comes first")
         elif method == "tools/list":
-            self._answer(identifier, {"tools": listed(self._offered())})
+            self._answer(identifier, {"tools": [listed(name, *TOOLS[name]) for name in self._offered()]})
             self._listen_later()
         elif method == "tools/call":
             self._called(self._session, identifier, params)

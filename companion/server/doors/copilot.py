@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import re
@@ -19,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from pydantic import BaseModel, ConfigDict, StrictStr
+from pydantic import BaseModel, StrictStr
 from pydantic_core import to_json
 from starlette.responses import PlainTextResponse, Response
 
@@ -31,9 +30,10 @@ from ..endpoint import Caller, Endpoint
 from ..http.app import App
 from ..http.connections import HttpServer
 from ..knowledge import NotSharedError
-from ..offer import Asking, Later, ServedTools, decided, failed, text, why_refused
+from ..offer import Asking, Later, ServedTools, decided, failed, listed, why_refused
 from ..sessions import Session, Stream, StreamWire
-from .claude import ClaudeTools, CloseTab, Diagnostics, Nothing, selection_of
+from ..tool_schemas import NoArguments
+from .claude import Arguments, ClaudeTools, CloseTab, Diagnostics, as_json, selection_of
 
 if TYPE_CHECKING:
     from ..window import WindowServer
@@ -46,11 +46,7 @@ MOST_TITLE = 200
 """Characters of a conversation's name that are kept: at first it is the whole prompt."""
 
 
-class _Arguments(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class DiffCall(_Arguments):
+class DiffCall(Arguments):
     """A proposed change. Each diff has a name of its own."""
 
     original_file_path: FilePath
@@ -58,21 +54,21 @@ class DiffCall(_Arguments):
     tab_name: StrictStr
 
 
-class SessionName(_Arguments):
+class SessionName(Arguments):
     """What the CLI calls its conversation."""
 
     name: StrictStr
 
 
-TOOLS: dict[str, tuple[type[BaseModel], str]] = {
-    "get_vscode_info": (Nothing, "Which editor this is."),
-    "get_selection": (Nothing, "What the user has selected."),
-    "get_diagnostics": (Diagnostics, "The errors and warnings that the user's editor shows."),
-    "open_diff": (DiffCall, "Show a proposed change as a diff that the user accepts or rejects."),
-    "close_diff": (CloseTab, "Close a diff by its name."),
-    "update_session_name": (SessionName, "Tell what this conversation is called."),
+TOOLS: dict[str, tuple[str, type[BaseModel]]] = {
+    "get_vscode_info": ("Which editor this is.", NoArguments),
+    "get_selection": ("What the user has selected.", NoArguments),
+    "get_diagnostics": ("The errors and warnings that the user's editor shows.", Diagnostics),
+    "open_diff": ("Show a proposed change as a diff that the user accepts or rejects.", DiffCall),
+    "close_diff": ("Close a diff by its name.", CloseTab),
+    "update_session_name": ("Tell what this conversation is called.", SessionName),
 }
-"""The arguments and the description of each tool."""
+"""The description and the arguments of each tool."""
 DIFF_TOOLS = ("open_diff", "close_diff")
 
 
@@ -94,13 +90,8 @@ class CopilotTools(ServedTools):
         shows = self._server.settings.show_diffs
         return {
             "tools": [
-                {
-                    "name": name,
-                    "description": description,
-                    "inputSchema": arguments.model_json_schema(),
-                    "execution": {"taskSupport": "forbidden"},
-                }
-                for name, (arguments, description) in (TOOLS.items() if session else ())
+                listed(name, *tool, execution={"taskSupport": "forbidden"})
+                for name, tool in (TOOLS.items() if session else ())
                 if shows or name not in DIFF_TOOLS
             ]
         }
@@ -128,18 +119,18 @@ class CopilotTools(ServedTools):
         """The result of a call. That of open_diff takes until the person has decided."""
         match name:
             case "get_vscode_info":
-                return _json(
+                return as_json(
                     {"ideName": "Sublime Text", "appName": "Sublime Text", "version": "4", "processId": os.getpid()}
                 )
             case "get_selection":
                 selection = await self.selection()
-                return _json({"current": bool(selection["filePath"]), **selection})
+                return as_json({"current": bool(selection["filePath"]), **selection})
             case "get_diagnostics":
-                return _json(await self.diagnostics(Diagnostics.model_validate(arguments).uri))
+                return as_json(await self.diagnostics(Diagnostics.model_validate(arguments).uri))
             case "update_session_name":
                 name = SessionName.model_validate(arguments).name
                 self._server.endpoint.state.titles[session.known_as] = shortened(name, MOST_TITLE)
-                return _json({"success": True})
+                return as_json({"success": True})
             case "close_diff":
                 return self._close(session, CloseTab.model_validate(arguments).tab_name)
             case _:
@@ -183,7 +174,7 @@ class CopilotTools(ServedTools):
 
     def _close(self, session: Session, tab: str) -> dict[str, Any]:
         is_open = session.cancel(_call_of(tab))
-        return _json(
+        return as_json(
             {"success": True, "already_closed": not is_open, "tab_name": tab, "message": "Closed", "error": None}
         )
 
@@ -247,11 +238,7 @@ _OUTCOMES = {
 def _outcome(tab: str, outcome: str) -> dict[str, Any]:
     result, trigger = _OUTCOMES[outcome]
     told = {"success": True, "result": result, "trigger": trigger, "tab_name": tab, "message": result, "error": None}
-    return _json(told)
-
-
-def _json(value: object) -> dict[str, Any]:
-    return text(json.dumps(value, ensure_ascii=False))
+    return as_json(told)
 
 
 def _url(url: str) -> str:
