@@ -13,7 +13,6 @@ from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ErrorData, 
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
-from starlette.types import Message, Receive
 
 from ..endpoint import Caller, Endpoint
 from ..tools import Tools
@@ -153,19 +152,3 @@ class Bodies:
             yield is_read
         finally:
             self._announced -= kept
-
-
-def counted_body(receive: Receive, is_read: Callable[[int], None]) -> Receive:
-    """Receive as before, and say how long the body was once it is here."""
-    length = 0
-
-    async def counted() -> Message:
-        nonlocal length
-        message = await receive()
-        if message["type"] == "http.request":
-            length += len(message.get("body", b""))
-            if not message.get("more_body"):
-                is_read(length)
-        return message
-
-    return counted

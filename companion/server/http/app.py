@@ -31,7 +31,7 @@ from ..endpoint import Caller, Endpoint
 from ..offer import AFTER, CANCELLED, ServedTools, failed
 from ..sessions import CliSessions, InFlight, Session, Stream
 from ..tools import TOOLS
-from .access import MAX_BODY, MODEL, Bodies, Entrance, counted_body, not_found, unsupported
+from .access import MAX_BODY, MODEL, Bodies, Entrance, not_found, unsupported
 from .connections import CLOSE, Connection
 
 logger = logging.getLogger(__name__)
@@ -88,9 +88,12 @@ class App:
                 if is_read is None:
                     await PlainTextResponse(TOO_MUCH, 503, {"retry-after": "1"})(scope, receive, send)
                     return
+                if scope["method"] != "POST":  # nobody reads its body
+                    is_read(0)
+                scope["state"]["is_read"] = is_read
                 with contextlib.nullcontext() if scope["method"] == "GET" else self._requests:
                     scope, send = await self._resumed.translate(named, scope, self._last(send))
-                    await self._serve(named, scope, counted_body(receive, is_read), send)
+                    await self._serve(named, scope, receive, send)
 
     def _listing(self, session: Session) -> bytes:
         offered = self._tools.listing(session)
@@ -222,6 +225,8 @@ class App:
             body, receive = await _read_body(receive, MAX_BODY)
         except ClientDisconnect:  # the SDK would take it for an error of ours
             return None
+        if body is not None:
+            scope["state"]["is_read"](len(body))
         try:
             json_text.check(body or b"")
         except json_text.TooManyPartsError as error:
