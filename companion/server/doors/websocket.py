@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import io
 import socket
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -32,6 +32,9 @@ from wsproto.frame_protocol import CloseReason
 from wsproto.handshake import H11Handshake
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
+if TYPE_CHECKING:
+    from .claude import ClaudeDoor, Client
+
 MAX_MESSAGE = 64 * 1024 * 1024
 """Bytes, frames and their heads together. A proposal carries a whole file."""
 FRAMES = 200
@@ -40,42 +43,14 @@ SUBPROTOCOL = "mcp"
 """What Claude Code asks for; OpenCode asks for none."""
 
 
-class Talk(Protocol):
-    """What is said on a connection."""
-
-    def received(self, text: str) -> None:
-        """A message has come."""
-        ...
-
-    def writable(self) -> None:
-        """The client reads again."""
-        ...
-
-    def lost(self) -> None:
-        """The connection has ended."""
-        ...
-
-
-class Host(Protocol):
-    """Who decides on connections."""
-
-    def refusal(self, headers: Headers) -> Response | None:
-        """The answer that refuses a request for a connection; None to accept it."""
-        ...
-
-    def opened(self, wire: WebSocket, headers: Headers) -> Talk:
-        """A connection is open."""
-        ...
-
-
 class WebSocket(asyncio.Protocol):
     """One client's connection, from its request to its end or a reload."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, door: ClaudeDoor) -> None:
+        self._door = door
         self._handshake = H11Handshake(ConnectionType.SERVER)
         self._frames: Connection | None = None
-        self._talk: Talk | None = None
+        self._client: Client | None = None
         self._transport: asyncio.Transport | None = None
         self._raw = bytearray()
         """What has come since the last message was complete."""
@@ -92,11 +67,11 @@ class WebSocket(asyncio.Protocol):
         self._pong = asyncio.Event()
 
     @classmethod
-    def resumed(cls, host: Host, talk: Talk, unread: bytes) -> WebSocket:
+    def resumed(cls, door: ClaudeDoor, client: Client, unread: bytes) -> WebSocket:
         """A connection from before a reload, of which `unread` has been read already."""
-        wire = cls(host)
+        wire = cls(door)
         wire._frames = Connection(ConnectionType.SERVER)
-        wire._talk = talk
+        wire._client = client
         wire._raw += unread
         return wire
 
@@ -122,15 +97,15 @@ class WebSocket(asyncio.Protocol):
         """The client reads again."""
         self._readable.set()
         self._let_read()
-        if self.is_open and self._talk:
-            self._talk.writable()
+        if self.is_open and self._client:
+            self._client.writable()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's
         """The client has gone. One that closes its half of the connection has, too: it would hear no answer."""
         self._readable.set()
-        talk, self._talk = self._talk, None
-        if talk:
-            talk.lost()
+        client, self._client = self._client, None
+        if client:
+            client.lost()
 
     @property
     def is_open(self) -> bool:
@@ -186,7 +161,7 @@ class WebSocket(asyncio.Protocol):
             return None
         duplicate: socket.socket = self._transport.get_extra_info("socket").dup()
         duplicate.setblocking(False)
-        self._talk = None
+        self._client = None
         self._transport.pause_reading()
         self._transport.abort()
         return duplicate, bytes(self._raw)
@@ -200,14 +175,14 @@ class WebSocket(asyncio.Protocol):
             return
         assert isinstance(request, Request)  # noqa: S101 - a client sends nothing else first
         headers = Headers(raw=[(b"host", request.host.encode()), *request.extra_headers])
-        if refused := self._host.refusal(headers):
+        if refused := self._door.refusal(headers):
             self._refuse(refused)
             return
         chosen = SUBPROTOCOL if SUBPROTOCOL in request.subprotocols else None
         if self._transport:
             self._transport.write(self._handshake.send(AcceptConnection(subprotocol=chosen)))
         self._frames = self._handshake.connection
-        self._talk = self._host.opened(self, headers)
+        self._client = self._door.opened(self, headers)
 
     def _refuse(self, response: Response) -> None:
         if self._transport is None:
@@ -259,8 +234,8 @@ class WebSocket(asyncio.Protocol):
                 self._is_within = not event.message_finished
                 if event.message_finished:
                     text, self._text = self._text.getvalue(), io.StringIO()
-                    if self._talk:
-                        self._talk.received(text)
+                    if self._client:
+                        self._client.received(text)
             case Ping():
                 self._write(event.response())
             case Pong():
