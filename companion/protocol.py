@@ -70,25 +70,18 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkspaceState:
-    """The open files and the folder's trust."""
+class IdeContext:
+    """The open files and the folder's trust; each update replaces the previous one."""
 
     open_files: Sequence[File]
     is_trusted: bool | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class IdeContext:
-    """The whole context; each update replaces the previous one."""
-
-    workspace_state: WorkspaceState
-
     @property
     def message(self) -> dict[str, object]:
         """As a JSON object."""
-        state: dict[str, object] = {"openFiles": [file.message for file in self.workspace_state.open_files]}
-        if self.workspace_state.is_trusted is not None:
-            state["isTrusted"] = self.workspace_state.is_trusted
+        state: dict[str, object] = {"openFiles": [file.message for file in self.open_files]}
+        if self.is_trusted is not None:
+            state["isTrusted"] = self.is_trusted
         return {"workspaceState": state}
 
 
@@ -171,9 +164,8 @@ Notification = ContextUpdate | DiffAccepted | DiffRejected
 def moved(notification: Notification, move: Callable[[str], str]) -> Notification:
     """A notification with other paths."""
     if isinstance(notification, ContextUpdate):
-        state = notification.params.workspace_state
-        files = [replace(file, path=move(file.path)) for file in state.open_files]
-        return ContextUpdate(params=IdeContext(workspace_state=replace(state, open_files=files)))
+        files = [replace(file, path=move(file.path)) for file in notification.params.open_files]
+        return ContextUpdate(params=replace(notification.params, open_files=files))
     path = move(notification.params.file_path)
     # Made anew: a copy would have the event of the first path.
     if isinstance(notification, DiffAccepted):

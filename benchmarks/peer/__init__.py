@@ -187,7 +187,7 @@ class Ours:
 
         def send(companion: Any) -> None:
             file = protocol.File(path=f"/{time.monotonic_ns()}", timestamp=1)
-            context = protocol.IdeContext(workspace_state=protocol.WorkspaceState(open_files=[file]))
+            context = protocol.IdeContext([file])
             update = protocol.ContextUpdate(params=context)
             for window in companion._windows.values():
                 for session in window.sessions:

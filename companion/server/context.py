@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..editor import ViewId
 from ..exclusion import Sharing, is_encodable
 from ..platforms.programs import OPEN_FOLDERS
-from ..protocol import ContextUpdate, Cursor, File, IdeContext, WorkspaceState, is_sendable
+from ..protocol import ContextUpdate, Cursor, File, IdeContext, is_sendable
 from .sessions import Session
 from .window_screen import ContextRequest, OpenFile, Selection, WindowState
 
@@ -179,7 +179,7 @@ def ide_context(
     open_files = [File(path=file.path, timestamp=order.at(file.view)) for file in known.files]
     if active(known, order):
         open_files[0] = replace(open_files[0], is_active=True, **_selected(selection))
-    return IdeContext(workspace_state=WorkspaceState(open_files=open_files, is_trusted=is_trusted))
+    return IdeContext(open_files, is_trusted)
 
 
 def _selected(selection: Selection | None) -> dict[str, Any]:
@@ -335,8 +335,7 @@ def _comparable(context: IdeContext | None) -> object:
     """The parts of a context that matter to a CLI: it uses the order of the times only."""
     if context is None:
         return None
-    state = context.workspace_state
-    return state.is_trusted, [replace(file, timestamp=0) for file in state.open_files]
+    return context.is_trusted, [replace(file, timestamp=0) for file in context.open_files]
 
 
 T = TypeVar("T")

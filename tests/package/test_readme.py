@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from companion.editor import ViewId
 from companion.exclusion import DEFAULT_EXCLUDE
-from companion.protocol import ContextUpdate, Cursor, File, IdeContext, WorkspaceState
+from companion.protocol import ContextUpdate, Cursor, File, IdeContext
 from companion.server.context import MAX_FILES, MAX_SELECTED, FocusOrder, Listed, ide_context
 from companion.server.window_screen import OpenFile, Selection
 
@@ -42,9 +42,9 @@ def test_the_sample_is_the_message_that_a_cli_gets(told: str) -> None:
 def test_every_field_of_the_message_is_in_the_sample_or_in_the_table(told: str) -> None:
     """A new fact can't be sent without being said."""
     file = File("/a", 1, is_active=True, cursor=Cursor(1, 1), selected_text="x")
-    message = IdeContext(WorkspaceState([file], is_trusted=True)).message
+    message = IdeContext([file], is_trusted=True).message
     fields = set(re.findall(r'"(\w+)":', json.dumps(message))) - {"workspaceState"}
-    known = {one.name for kind in (WorkspaceState, File, Cursor) for one in dataclasses.fields(kind)}
+    known = {one.name for kind in (IdeContext, File, Cursor) for one in dataclasses.fields(kind)}
     assert fields == {to_camel(name) for name in known}
     assert fields == {
         "openFiles",

@@ -238,7 +238,7 @@ def test_a_long_selection_is_cut():
     context = ide_context(
         Listed([OpenFile(ViewId(1), "/a")]), focused(1), Selection(1, 1, "x" * 20_000), is_trusted=None
     )
-    assert context.workspace_state.open_files[0].selected_text == "x" * MAX_SELECTED
+    assert context.open_files[0].selected_text == "x" * MAX_SELECTED
 
 
 def test_trust_is_sent_only_if_the_settings_have_it():

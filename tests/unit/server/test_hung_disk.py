@@ -62,7 +62,7 @@ def told(running: Running, window: int = 1) -> list[tuple[str, bool]]:
         server = companion._windows[WindowId(window)]
         server.contexts._send_soon()  # an event would wait until there are no more for a moment
         context = server.contexts._sent
-        return [(file.path, bool(file.is_active)) for file in context.workspace_state.open_files] if context else []
+        return [(file.path, bool(file.is_active)) for file in context.open_files] if context else []
 
     return running.do(sent)
 
