@@ -119,7 +119,7 @@ class DiscoveryFiles:
         return name.folder.path / name.file(os.getppid(), self.port)
 
     def _write(self, folders: Sequence[str], names: Sequence[DiscoveryName]) -> list[str]:
-        text = json.dumps(self._body(folders), ensure_ascii=False)
+        text = json.dumps(content(self.family, self.port, self.token, folders, self.socket), ensure_ascii=False)
         problems: list[str] = []
         for name in names:
             path = self._path(name)
@@ -173,19 +173,24 @@ class DiscoveryFiles:
     def _is_ours(self, path: Path) -> bool:
         return (read_own(path) or {}).get("authToken") == self.token
 
-    def _body(self, folders: Sequence[str]) -> dict[str, Any]:
-        if lock := self.family.lock:
-            told = lock(DoorAddress(self.port, self.token, list(filter(self.family.can_name, folders)), self.socket))
-        else:
-            told = {"port": self.port, "workspacePath": self.family.workspace_path(folders)}
-        return {
-            **told,
-            "authToken": self.token,
-            # The CLI deletes the file when this process has ended, so it must be the serving one.
-            "ppid": os.getpid(),
-            "ideName": IDE_NAME,
-            "ideInfo": IDE_INFO,
-        }
+
+def content(
+    family: CliFamily, port: int, token: str, folders: Sequence[str], socket: str = "", delimiter: str = os.pathsep
+) -> dict[str, Any]:
+    """What the discovery files of a family say of a window; `delimiter` is that of paths where the CLI runs."""
+    if family.lock:
+        named = [folder for folder in folders if family.can_name(folder, delimiter)]
+        told = family.lock(DoorAddress(port, token, named, socket))
+    else:
+        told = {"port": port, "workspacePath": family.workspace_path(folders, delimiter)}
+    return {
+        **told,
+        "authToken": token,
+        # The CLI deletes the file when this process has ended, so it must be the serving one.
+        "ppid": os.getpid(),
+        "ideName": IDE_NAME,
+        "ideInfo": IDE_INFO,
+    }
 
 
 def clear_leftovers(families: Iterable[CliFamily], lives: Lives) -> list[Path]:

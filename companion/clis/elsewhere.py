@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ..visible import visible_name
-from .discovery import IDE_INFO, IDE_NAME
-from .families import FAMILIES, TERMINAL_VARIABLES, CliFamily, DoorAddress
+from .discovery import content
+from .families import FAMILIES, TERMINAL_VARIABLES, CliFamily
 
 Place = Literal["ssh", "container", "wsl"]
 PLACES: dict[Place, str] = {"ssh": "Over SSH", "container": "In a container", "wsl": "In WSL"}
-
+_DELIMITER = ":"
+"""What is between paths on the other side, whatever it is here."""
 
 ABLE = tuple(each for each in FAMILIES if each.connects_elsewhere)
 """The families that connect from there. Of OpenCode nobody has seen it; Copilot CLI knows no port."""
@@ -102,12 +103,11 @@ _THERE: dict[Place, str] = {
 
 def _lines_there(where: Elsewhere, port: int, tokens: Mapping[str, str], folders: Sequence[str]) -> list[str]:
     """Lines for a shell such as sh: the files with a token that only the person can read, and the variables."""
-    named = _named(folders)
     lines: list[str] = []
     variables: dict[str, str] = {}
     for family in ABLE:
         token = tokens[family.name]
-        variables |= _variables(family, named, port, token)
+        variables |= family.variables(folders, port, token, os.getppid(), _DELIMITER)
         if family.host_variable and where.place == "container" and not sys.platform.startswith("linux"):
             variables[family.host_variable] = "host.docker.internal"
         if family.token_variable is None:
@@ -117,33 +117,14 @@ def _lines_there(where: Elsewhere, port: int, tokens: Mapping[str, str], folders
     return lines + [f"cd {shlex.quote(folder)}" for folder in folders[:1]]
 
 
-def _named(folders: Sequence[str]) -> str:
-    """The other side is always one with colons between paths."""
-    return json.dumps(list(folders)) if any(":" in folder for folder in folders) else ":".join(folders)
-
-
-def _variables(family: CliFamily, named: str, port: int, token: str) -> dict[str, str]:
-    values = {family.port_variable: str(port), **family.own_variables}
-    if family.workspace_variable:
-        values[family.workspace_variable] = named
-    if family.token_variable:
-        values[family.token_variable] = token
-    if family.pid_variable:
-        values[family.pid_variable] = str(os.getppid())
-    return values
-
-
 def _write_lock(family: CliFamily, port: int, folders: Sequence[str], token: str) -> str:
     """Without a process id: the CLI removes the files of those that it can't see."""
-    told = {"port": port, "workspacePath": _named(folders)}
-    if family.lock:
-        told = family.lock(DoorAddress(port, token, folders))
-        told.pop("pid", None)
-    body = {**told, "authToken": token, "ideName": IDE_NAME, "ideInfo": IDE_INFO}
+    told = content(family, port, token, folders, delimiter=_DELIMITER)
+    told = {name: value for name, value in told.items() if name not in {"pid", "ppid"}}
     folder = f'"${{{family.habits.home_variable}:-$HOME/{family.habits.folder}}}/ide"'
     return (
         f"(umask 077; mkdir -p {folder} && "
-        f"printf '%s\\n' {shlex.quote(json.dumps(body, ensure_ascii=False))} > {folder}/{port}.lock)"
+        f"printf '%s\\n' {shlex.quote(json.dumps(told, ensure_ascii=False))} > {folder}/{port}.lock)"
     )
 
 

@@ -218,30 +218,32 @@ class CliFamily:
         """The approval modes in which it never asks; such an option is one, by its name."""
         return self.habits.silent_modes | {option.lstrip("-") for option in self.silent_options}
 
-    def workspace_path(self, folders: Sequence[str]) -> str:
-        """The `workspacePath` of some folders: joined by the system's path delimiter.
+    def workspace_path(self, folders: Sequence[str], delimiter: str = os.pathsep) -> str:
+        """The `workspacePath` of some folders: joined by the path delimiter of the CLI's system.
 
         A percent sign stays: Gemini CLI decodes it from 0.27 on, but also in the folder that it runs in, so the two
         agree.
         """
-        named = list(filter(self.can_name, folders))
-        if any(os.pathsep in folder for folder in named):
+        named = [folder for folder in folders if self.can_name(folder, delimiter)]
+        if any(delimiter in folder for folder in named):
             return json.dumps(named, ensure_ascii=False)
-        return os.pathsep.join(named)
+        return delimiter.join(named)
 
-    def can_name(self, folder: str) -> bool:
+    def can_name(self, folder: str, delimiter: str = os.pathsep) -> bool:
         """Whether `workspacePath` can hold a folder; the others are left out.
 
         One whose name contains the delimiter needs JSON: half of its name would be another folder. One whose name isn't
         UTF-8 is no JSON.
         """
-        return is_encodable(folder) and (self.reads_json_folders or os.pathsep not in folder)
+        return is_encodable(folder) and (self.reads_json_folders or delimiter not in folder)
 
-    def variables(self, folders: Sequence[str], port: int, token: str, pid: int) -> dict[str, str]:
+    def variables(
+        self, folders: Sequence[str], port: int, token: str, pid: int, delimiter: str = os.pathsep
+    ) -> dict[str, str]:
         """The environment variables by which a CLI in a terminal chooses a window's server."""
         values = {
             self.port_variable: str(port),
-            self.workspace_variable: self.workspace_path(folders),
+            self.workspace_variable: self.workspace_path(folders, delimiter),
             self.token_variable: token,
             self.pid_variable: str(pid),
             **self.own_variables,
