@@ -78,32 +78,34 @@ class DiscoveryFiles:
     written: dict[Path, Stamp] = field(default_factory=dict[Path, Stamp])
     """The files, each with its stamp from when it was written."""
     failed: dict[Path, str] = field(default_factory=dict[Path, str])
-    """The files that could not be written, each with the reason: words to put after its folder's path."""
-    settled: list[str] = field(default_factory=list[str])
-    """The sentences of `publish` about failures that are over."""
+    """The files that could not be written, without legacy names, which few people need: words after the folder."""
+    _made: list[str] = field(default_factory=list[str])
+    """Sentences on folders that an administrator has made."""
 
-    def publish(self, folders: Sequence[str], names: Sequence[DiscoveryName]) -> list[str]:
-        """Write every file and remove those with other names.
+    @property
+    def troubles(self) -> list[str]:
+        """A sentence on all that is wrong now."""
+        whose = f"{self.family.name} can't find this editor through"
+        return [*self._made, *(f"{whose} {path.parent}: {reason}." for path, reason in self.failed.items())]
 
-        Returns one sentence for each new failure. Legacy names are left out: few people need them.
-        """
+    def publish(self, folders: Sequence[str], names: Sequence[DiscoveryName]) -> None:
+        """Write every file and remove those with other names."""
         wanted = {self._path(name) for name in names}
         for path in [path for path in self.written if path not in wanted]:
             self._remove(path)
-        return self._write(folders, names)
+        self._write(folders, names)
 
-    def heal(self, folders: Sequence[str], names: Sequence[DiscoveryName], lives: Lives) -> list[str]:
+    def heal(self, folders: Sequence[str], names: Sequence[DiscoveryName], lives: Lives) -> None:
         """Write the files that are missing or no longer ours. The age of the others decides between editors."""
-        return self._write(folders, [name for name in names if self._is_lost(self._path(name), lives)])
+        self._write(folders, [name for name in names if self._is_lost(self._path(name), lives)])
 
-    def touch(self) -> list[str]:
-        """Make the files the newest: a CLI that finds several takes the newest. Returns the same as `publish`."""
+    def touch(self) -> None:
+        """Make the files the newest: a CLI that finds several takes the newest."""
         for path, was in self.written.items():
             with contextlib.suppress(OSError):
                 if was and _stamp(path) == was:
                     os.utime(path)
                     self.written[path] = _stamp(path)
-        return []
 
     def withdraw(self) -> None:
         """Remove the files, except those that have somebody else's token by now."""
@@ -118,9 +120,8 @@ class DiscoveryFiles:
     def _path(self, name: DiscoveryName) -> Path:
         return name.folder.path / name.file(os.getppid(), self.port)
 
-    def _write(self, folders: Sequence[str], names: Sequence[DiscoveryName]) -> list[str]:
+    def _write(self, folders: Sequence[str], names: Sequence[DiscoveryName]) -> None:
         text = json.dumps(content(self.family, self.port, self.token, folders, self.socket), ensure_ascii=False)
-        problems: list[str] = []
         for name in names:
             path = self._path(name)
             base = name.folder.base
@@ -132,21 +133,13 @@ class DiscoveryFiles:
                 else:
                     write_file(path, text)
             except (OSError, ValueError) as error:
-                before, reason = self.failed.get(path), reason_of(error)
-                if before != reason and not name.legacy:
-                    problems.append(self._problem(path, reason))
-                    self.settled += [self._problem(path, before)] if before else []
-                self.failed[path] = reason
+                if not name.legacy:
+                    self.failed[path] = reason_of(error)
             else:
-                if (reason := self.failed.pop(path, None)) and not name.legacy:
-                    self.settled.append(self._problem(path, reason))
+                self.failed.pop(path, None)
                 self.written[path] = _stamp(path)
                 if is_new and files.is_elevated():
-                    problems.append(f"Sublime Text runs as an administrator, and has made the folder {base} as one.")
-        return problems
-
-    def _problem(self, path: Path, reason: str) -> str:
-        return f"{self.family.name} can't find this editor through {path.parent}: {reason}."
+                    self._made.append(f"Sublime Text runs as an administrator, and has made the folder {base} as one.")
 
     def _is_lost(self, path: Path, lives: Lives) -> bool:
         """Whether a file has to be written.

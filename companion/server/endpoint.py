@@ -71,7 +71,11 @@ class Endpoint:
     _told: tuple[str, ...] = field(init=False, default=())
     """The folders as they were published: each as the person has opened it, and as its disk spells it."""
     _why_no_socket: str = field(init=False, default="")
-    """What was said of a socket that could not be opened."""
+    """A sentence on a socket that can't be opened."""
+    _said: list[str] = field(init=False, repr=False, default_factory=list[str])
+    """The sentences that `publish` and `heal` have returned about what is still so."""
+    _over: list[str] = field(init=False, repr=False, default_factory=list[str])
+    """Those about what is over, until `settled` returns them."""
     _is_withdrawn: bool = field(init=False, repr=False, default=False)
     """Whether nothing is written any more."""
     _goes_on: bool = field(init=False, repr=False, default=False)
@@ -196,43 +200,37 @@ class Endpoint:
         self.state.folders_since = {folder: self.state.folders_since.get(folder, now) for folder in folders}
         return self._on_disk(self._publish)
 
-    def _publish(self) -> list[str]:
-        problems = self._open_socket()
-        for one in self.publications:
-            one.socket = self.state.local.getsockname() if self.state.local else self.pipe
-            problems += one.publish(self._told, self.names(one.family))
-        return problems
-
-    def _open_socket(self) -> list[str]:
-        """Returns the sentence for a new failure."""
+    def _publish(self) -> None:
         if self.state.local is None and sys.platform != "win32" and any(one.door == "socket" for one in FAMILIES):
             try:
                 self.state.local = local_sockets.listen(f"{self.port}.sock")
+                self._why_no_socket = ""
             except OSError as error:
-                was, self._why_no_socket = self._why_no_socket, NO_SOCKET.format(why=reason_of(error))
-                return [self._why_no_socket] if was != self._why_no_socket else []
-        return []
+                self._why_no_socket = NO_SOCKET.format(why=reason_of(error))
+        for one in self.publications:
+            one.socket = self.state.local.getsockname() if self.state.local else self.pipe
+            one.publish(self._told, self.names(one.family))
 
     def settled(self) -> list[str]:
-        """The sentences of `publish` about failures that are over, each once."""
-        found = [text for one in self.publications for text in one.settled]
-        for one in self.publications:
-            one.settled.clear()
-        return found
+        """The sentences of `publish` and `heal` about failures that are over, each once."""
+        over, self._over = self._over, []
+        return over
 
     def heal(self, lives: Lives) -> list[str]:
         """Write the discovery files again that were removed or changed. Returns the same as `publish`."""
         return self._on_disk(lambda: self._heal(lives))
 
-    def _heal(self, lives: Lives) -> list[str]:
+    def _heal(self, lives: Lives) -> None:
         if self.state.local and not os.path.lexists(self.state.local.getsockname()):
             self.close_socket()  # somebody has removed it, so that nobody reaches it any more
-            return self._publish()
-        return [problem for one in self.publications for problem in one.heal(self._told, self.names(one.family), lives)]
+            self._publish()
+            return
+        for one in self.publications:
+            one.heal(self._told, self.names(one.family), lives)
 
     def touch(self) -> list[str]:
         """Make the discovery files the newest, because the window got the focus. Returns the same as `publish`."""
-        return self._on_disk(lambda: [problem for one in self.publications for problem in one.touch()])
+        return self._on_disk(lambda: [one.touch() for one in self.publications])
 
     def withdraw(self, *, goes_on: bool = False) -> None:
         """Remove the discovery files, and write none any more. May be called twice; waits for a second at most.
@@ -248,14 +246,17 @@ class Endpoint:
             finally:
                 self._disk.release()
 
-    def _on_disk(self, work: Callable[[], list[str]]) -> list[str]:
+    def _on_disk(self, work: Callable[[], object]) -> list[str]:
         with self._disk:
             if self._is_withdrawn:
                 return []
-            problems = work()
+            work()
             if self._is_withdrawn:
                 self._remove()
-            return problems
+            found = [self._why_no_socket, *(why for one in self.publications for why in one.troubles)]
+            before, self._said = self._said, [why for why in found if why]
+            self._over += [why for why in before if why not in found]
+            return [why for why in self._said if why not in before]
 
     def _remove(self) -> None:
         for publication in self.publications:

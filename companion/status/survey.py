@@ -258,7 +258,7 @@ def _file(files: DiscoveryFiles, name: DiscoveryName) -> DiscoveryFile:
     path = name.folder.path / name.file(os.getppid(), files.port)
     modified = _modified(path)
     # Legacy names are left out: few people need them.
-    failed = "" if name.legacy else files.failed.get(path, "")
+    failed = files.failed.get(path, "")
     if modified is not None:
         state = "ours" if (read_own(path) or {}).get("authToken") == files.token else "another's"
         return DiscoveryFile(files.family.name, str(path), state, modified, failed=failed)
