@@ -7,7 +7,8 @@ The editor's thread only announces a handover, which takes no time. The old inst
 and the next one waits for it on its own. If there is no next one after `GRACE` seconds, because it was not loaded or
 could not be, whoever asks is told so; after `LIMIT` seconds everything is given up.
 
-The data are kept in `sys.modules` as plain values, because the modules of an instance go with it.
+The data are kept in `sys.modules`. The next instance has classes of its own, perhaps of another version of the package:
+it takes only the fields that it knows, whose values are plain.
 """
 
 from __future__ import annotations
@@ -135,56 +136,52 @@ class Holder(ModuleType):
         self.done = threading.Event()
         """Set when an instance has received it, or none will."""
         self.thread: threading.Thread | None = None
-        self._windows: dict[WindowId, dict[str, Any]] = {}
+        self._left: dict[WindowId, Inheritance] = {}
         self._lock = threading.Lock()
 
     def put(self, left: dict[WindowId, Inheritance], keeper: threading.Thread) -> None:
         """Fill it, and start the thread that gives up in the end what nobody has received."""
-        self._windows = {window: dict(vars(one)) for window, one in left.items()}
+        self._left = left
         self.thread = keeper
         keeper.start()
         self.left.set()
 
-    def expire(self) -> list[dict[str, Any]]:
-        """Nobody takes over: reject the open reviews, each once. Returns them."""
+    def expire(self, chores: Chores) -> None:
+        """Nobody takes over: reject the open reviews, each once, and remove the discovery files and the Unix sockets.
+
+        An instance that comes later opens other sockets.
+        """
         with self._lock:
-            rejected: list[dict[str, Any]] = []
-            for window in self._windows.values():
-                reviews, window["reviews"] = window.get("reviews", []), []
-                for review in reviews:
-                    rejected.append(review)
-                    _reject(review, window["outboxes"])
-                    _forget_call(review["owner"], window["live"])
-        return rejected
+            left = list(self._left.values())
+            reviews = [review for one in left for review in one.reviews]
+            sockets = [one.local for one in left if one.local]
+            for one in left:
+                for review in one.reviews:
+                    _reject(review, one.outboxes)
+                    _forget_call(review["owner"], one.live)
+                one.reviews, one.local = [], None
+        for one in left:
+            _remove_files(one.files, one.tokens)
+        for listener in sockets:
+            local_sockets.remove(listener)
+        if reviews:
+            chores.abandon_reviews(reviews)
 
     def take_outbox(self, token: str, session: str) -> list[dict[str, Any]]:
         """What a CLI with this token, whose session has this id, has not been told yet. It gets that now."""
         found: list[dict[str, Any]] = []
         with self._lock:
-            for window in self._windows.values():
-                callers = {one: name for name, one in window["tokens"].items()} | window["elsewhere"]
-                names = [name for one, name in callers.items() if hmac.compare_digest(token.encode(), one.encode())]
-                if window["sessions"].get(session) in names:
-                    found += window["outboxes"].pop(session, [])
-        return found
-
-    def files(self) -> list[tuple[list[str], dict[str, str]]]:
-        """The discovery files that nobody owns, each window's with its tokens."""
-        with self._lock:
-            return [(window["files"], window["tokens"]) for window in self._windows.values()]
-
-    def give_up_sockets(self) -> list[socket.socket]:
-        """The Unix sockets, which no instance gets any more: one that comes later opens others."""
-        with self._lock:
-            found = [window["local"] for window in self._windows.values() if window["local"]]
-            for window in self._windows.values():
-                window["local"] = None
+            for one in self._left.values():
+                callers = {known: name for name, known in one.tokens.items()} | one.elsewhere
+                names = [name for known, name in callers.items() if hmac.compare_digest(token.encode(), known.encode())]
+                if one.sessions.get(session) in names:
+                    found += one.outboxes.pop(session, [])
         return found
 
     def idle(self) -> list[OpenConnection]:
         """The connections that wait for a request."""
         with self._lock:
-            return [one for window in self._windows.values() for one in window["connections"]]
+            return [connection for one in self._left.values() for connection in one.connections]
 
     def accept(self, listener: socket.socket) -> tuple[socket.socket, socket.socket | None] | None:
         """Accept a connection, and keep it until its request comes, also for the next instance.
@@ -193,11 +190,11 @@ class Holder(ModuleType):
         OSError.
         """
         with self._lock:  # an instance that takes over now finds the client in the kernel's queue or here
-            for window in self._windows.values():
-                if listener in (window["listener"], window["local"]):
+            for one in self._left.values():
+                if listener in (one.listener, one.local):
                     connection, _ = listener.accept()
                     connection.setblocking(False)
-                    kept: list[OpenConnection] = window["connections"]
+                    kept = one.connections
                     oldest = kept.pop(0)[0] if len(kept) >= _MOST_SILENT else None
                     kept.append((connection, b""))
                     return connection, oldest
@@ -209,8 +206,8 @@ class Holder(ModuleType):
         None if there is more to come, or if an instance has the connection already.
         """
         with self._lock:
-            for window in self._windows.values():
-                kept: list[OpenConnection] = window["connections"]
+            for left in self._left.values():
+                kept = left.connections
                 for place, (one, head) in enumerate(kept):
                     if one is connection:
                         try:
@@ -226,11 +223,11 @@ class Holder(ModuleType):
                         return head + data
         return None
 
-    def pop(self) -> dict[WindowId, dict[str, Any]]:
-        """Its data, by window and name; only the first caller gets them."""
+    def pop(self) -> dict[WindowId, Inheritance]:
+        """Its data, by window; only the first caller gets them."""
         with self._lock:
-            windows, self._windows = self._windows, {}
-        return windows
+            left, self._left = self._left, {}
+        return left
 
 
 def announce(leaver: threading.Thread | None = None) -> Holder:
@@ -260,15 +257,14 @@ def receive(holder: Any) -> dict[WindowId, Inheritance]:
     """What was handed over, by window; waits until it is left. The caller owns it from now on."""
     if not hasattr(holder, "left") or not _is_left(holder):
         return {}
-    left: dict[WindowId, dict[str, Any]] = holder.pop()
+    left: dict[WindowId, Any] = holder.pop()
     holder.done.set()
     if holder.thread:
         holder.thread.join(WAIT)
     # It may come from another version of the package.
     known = {each.name for each in fields(Inheritance)}
-    return {
-        window: Inheritance(**{name: left[window][name] for name in known & left[window].keys()}) for window in left
-    }
+    values: dict[WindowId, dict[str, Any]] = {window: vars(one) for window, one in left.items()}
+    return {window: Inheritance(**{name: one[name] for name in known & one.keys()}) for window, one in values.items()}
 
 
 def _is_left(holder: Any) -> bool:
@@ -322,7 +318,7 @@ def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) ->
     """Wait until the data are received; refuse requests after a while, and give up in the end."""
     end = time.monotonic() + LIMIT
     if not holder.done.wait(min(GRACE, LIMIT)):
-        _expire(holder, chores)
+        holder.expire(chores)
     with selectors.DefaultSelector() as selector:
         for listener in listeners:
             with contextlib.suppress(OSError, ValueError):  # it is closed
@@ -336,21 +332,11 @@ def _keep(holder: Holder, listeners: Sequence[socket.socket], chores: Chores) ->
                 _answer_one(key, holder, selector)
     is_expired = not holder.done.is_set()
     if (left := holder.pop()) or is_expired:
-        give_up({window: Inheritance(**one) for window, one in left.items()}, chores)
+        give_up(left, chores)
     if is_expired:
         holder.done.set()
         if sys.modules.get(HOLDER) is holder:
             del sys.modules[HOLDER]
-
-
-def _expire(holder: Holder, chores: Chores) -> None:
-    """Nobody has taken over soon: reject the open reviews, and remove the discovery files and the Unix sockets."""
-    if reviews := holder.expire():
-        chores.abandon_reviews(reviews)
-    for paths, tokens in holder.files():
-        _remove_files(paths, tokens)
-    for listener in holder.give_up_sockets():
-        local_sockets.remove(listener)
 
 
 def _answer_one(key: selectors.SelectorKey, holder: Holder, selector: selectors.BaseSelector) -> None:

@@ -108,8 +108,8 @@ def test_a_listener_that_somebody_else_has_closed_in_between_is_replaced_at_its_
     before = first.lock()
     assert first.thread.stop(LIMIT, hand_over=True)
     until(sys.modules[HOLDER].left.is_set)
-    [window] = sys.modules[HOLDER]._windows.values()
-    socket.close(window["listener"].fileno())
+    [window] = sys.modules[HOLDER]._left.values()
+    socket.close(window.listener.fileno())
     second = start()
     second.do(lambda _: None)
     assert second.lock() == before
