@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import Future
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
@@ -111,23 +111,37 @@ async def decided(
     finally:
         if not asking.has_outcome:
             server.reviews.orphan(review.owner)
-        asking.ended.set_result(None)
+        if asking.ended:
+            asking.ended.set_result(None)
     if outcome["outcome"] == "closed":
         server.background(server.reviews.close(asking, path))
     return outcome
 
 
 class Asking:
-    """The owner of a diff whose outcome is the answer to a call."""
+    """The owner of a diff whose outcome is the answer to a call, which may have come before a reload."""
 
-    def __init__(self, session: Session, *, is_model: bool = True) -> None:
+    def __init__(
+        self, window: WindowId, cli: str, *, is_model: bool = True, left: Mapping[str, Any] | None = None
+    ) -> None:
+        """`left` is what an instance from before a reload has handed over, where the call still waits."""
+        loop = asyncio.get_running_loop()
         self.is_model = is_model
-        self.window = session.window
-        self.cli = session.cli
-        self.outcome: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        """ "accepted" with the content, "rejected", or "closed" by whoever has called."""
-        self.ended: Future[None] = Future()
-        """Done when nothing waits for the outcome any more. Another instance of the package may have the diff then."""
+        self.window = window
+        self.cli = cli
+        self.outcome: asyncio.Future[dict[str, Any]] = loop.create_future()
+        """ "accepted" with the content, "rejected", or "closed" by whoever has called, if that was here."""
+        self.ended: Future[None] | None = left.get("ended") if left else Future()
+        """Done when nothing waits for the outcome any more. Another instance of the package may have the diff then.
+
+        Another version of the package may have left none."""
+
+        def answer(content: str | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the client has waited so long that this instance has ended
+                loop.call_soon_threadsafe(self._answer, content)
+
+        self._answer: Callable[[str | None], object] = left["answer"] if left else self._decide
+        self._answer_from_any_thread: Callable[[str | None], object] = left["answer"] if left else answer
 
     @property
     def has_outcome(self) -> bool:
@@ -144,51 +158,14 @@ class Asking:
 
     def handed_over(self) -> dict[str, Any]:
         """The call itself, which the next instance answers from its own thread."""
-        loop = asyncio.get_running_loop()
+        return {"answer": self._answer_from_any_thread, "ended": self.ended, "is_model": self.is_model}
 
-        def answer(content: str | None) -> None:
-            with contextlib.suppress(RuntimeError):  # the client has waited so long that the old instance has ended
-                loop.call_soon_threadsafe(self._answer, content)
-
-        return {"answer": answer, "ended": self.ended, "is_model": self.is_model}
-
-    def _answer(self, content: str | None) -> None:
+    def _decide(self, content: str | None) -> None:
         self._settle({"outcome": "rejected"} if content is None else {"outcome": "accepted", "content": content})
 
     def _settle(self, outcome: dict[str, Any]) -> None:
         if not self.outcome.done():
             self.outcome.set_result(outcome)
-
-
-class AskingBefore:
-    """The owner of a diff that was opened before a reload, where the call still waits. `answer` gives it the outcome.
-
-    Its argument is the accepted content, None if the diff is rejected. It may be called on any thread. `ended` is done
-    when the call is over, answered or not; another version of the package may have left none.
-    """
-
-    def __init__(
-        self,
-        window: WindowId,
-        cli: str,
-        answer: Callable[[str | None], object],
-        ended: Future[None] | None,
-        *,
-        is_model: bool = True,
-    ) -> None:
-        self.is_model = is_model
-        self.window = window
-        self.cli = cli
-        self.ended = ended
-        self._answer = answer
-
-    def notify(self, notification: Notification) -> None:
-        """Answer the call with the text that was accepted; None if it was rejected."""
-        self._answer(notification.params.content if isinstance(notification, DiffAccepted) else None)
-
-    def handed_over(self) -> dict[str, Any]:
-        """The call itself, which the next instance answers."""
-        return {"answer": self._answer, "ended": self.ended, "is_model": self.is_model}
 
 
 class ServedTools(ABC):

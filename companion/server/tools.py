@@ -184,7 +184,8 @@ class AgentTools:
     async def _open_diff(self, session: Session, opened: OpenDiffArguments) -> OpenDiffAnswer:
         if why := await why_refused(self._server, session, opened.file_path, "openDiff", "filePath"):
             raise NotSharedError(why)
-        outcome = await decided(self._server, Asking(session), opened.file_path, opened.new_content)
+        asking = Asking(session.window, session.cli)
+        outcome = await decided(self._server, asking, opened.file_path, opened.new_content)
         return OpenDiffAnswer.model_construct(**outcome)
 
     async def _get_context(self, _session: Session, _arguments: NoArguments) -> GetContextAnswer:

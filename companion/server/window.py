@@ -31,7 +31,7 @@ from .http.access import Access
 from .http.app import App, AwaitedSession
 from .http.connections import HttpServer
 from .knowledge import EditorKnowledge, NewProblems
-from .offer import AskingBefore
+from .offer import Asking
 from .sessions import STREAM_GONE_LIMIT, Background, CliSessions, Session
 from .tools import Tools
 from .window_screen import ElsewhereOffer, ElsewhereState, ServerHost, WindowScreen
@@ -92,10 +92,8 @@ class WindowServer:
         left, cli = review["owner"], review["cli"]
         if "websocket" in left:
             return self.websockets.owner_of(left, cli)
-        if answer := left.get("answer"):
-            asking = AskingBefore(
-                self.endpoint.window, cli, answer, left.get("ended"), is_model=left.get("is_model", True)
-            )
+        if "answer" in left:
+            asking = Asking(self.endpoint.window, cli, is_model=left.get("is_model", True), left=left)
             if asking.ended:
                 asking.ended.add_done_callback(lambda _: self._call_ended(asking))
             return asking
@@ -109,7 +107,7 @@ class WindowServer:
             loop.call_later(STREAM_GONE_LIMIT, self.reviews.orphan, awaited)  # until it comes back after all
         return self._awaited[known_as]
 
-    def _call_ended(self, asking: AskingBefore) -> None:
+    def _call_ended(self, asking: Asking) -> None:
         """A call from before the reload is over, on whatever thread: its diff, if it is still open, has no owner."""
         with contextlib.suppress(RuntimeError):  # this instance has ended as well
             self._loop.call_soon_threadsafe(self.reviews.orphan, asking)

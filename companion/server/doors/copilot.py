@@ -155,7 +155,7 @@ class CopilotTools(ServedTools):
     async def _open(self, session: Session, given: DiffCall) -> dict[str, Any]:
         path, tab, call = given.original_file_path, given.tab_name, _call_of(given.tab_name)
         session.cancel(call)
-        asking = Asking(session, is_model=False)
+        asking = Asking(session.window, session.cli, is_model=False)
         session.calls[call] = asking.close
         try:
             if not self._server.settings.show_diffs:
