@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 import traceback
 from collections.abc import Callable
-from types import TracebackType
 
 SHARED = "_qwen_companion_"
 """Begins the names of what belongs to us and outlives an instance of the package, such as our copy of the SDK."""
@@ -22,8 +22,6 @@ SECRET = re.compile(r"(?<![\w/\\-])[\w-]{43,}(?![\w-])")
 """Matches our tokens, and not the session ids."""
 _MAX_MESSAGE = 500
 """Characters of a message. A longer one may contain a part of a file, so it is cut."""
-
-ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
 class Log:
@@ -57,7 +55,6 @@ class _Handler(logging.Handler):
     def __init__(self, write: Callable[[str], object]) -> None:
         super().__init__()
         self._write = write
-        self.setFormatter(_Formatter())
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -65,8 +62,6 @@ class _Handler(logging.Handler):
         except Exception:  # noqa: BLE001 - a broken console must not stop the code that logs
             self.handleError(record)
 
-
-class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         message = record.getMessage()
         if len(message) > _MAX_MESSAGE:
@@ -74,13 +69,10 @@ class _Formatter(logging.Formatter):
         if record.levelno >= logging.WARNING:
             message = f"{record.levelname.lower()}: {message}"
         room = record.name.removeprefix(f"{__package__}.").removeprefix(SHARED)
-        text = f"{PREFIX} {self.formatTime(record, '%H:%M:%S')} [{room}] {message}"
+        text = f"{PREFIX} {time.strftime('%H:%M:%S', time.localtime(record.created))} [{room}] {message}"
         if record.exc_info:
-            text = f"{text}\n{self.formatException(record.exc_info)}"
+            # The error's type and stack. Its message is left out because it may contain user data.
+            kind, _, trace = record.exc_info
+            places = [f"  {place.filename}:{place.lineno} {place.name}" for place in traceback.extract_tb(trace)]
+            text = "\n".join([text, *places, f"  {kind.__name__ if kind else ''}"])
         return SECRET.sub("…", text)
-
-    def formatException(self, ei: ExceptionInfo) -> str:  # noqa: N802 - logging's name
-        """The error's type and stack. Its message is left out because it may contain user data."""
-        kind, _, trace = ei
-        places = [f"  {place.filename}:{place.lineno} {place.name}" for place in traceback.extract_tb(trace)]
-        return "\n".join([*places, f"  {kind.__name__ if kind else ''}"])

@@ -228,8 +228,6 @@ class Setting:
     """Whether it may be null."""
     choices: tuple[str, ...] = ()
     """The texts that are allowed; empty for any."""
-    minimum: int = 0
-    """The smallest number that is allowed."""
     in_projects: bool = False
     """Whether a project may set it for its windows."""
     kind: type | None = None
@@ -252,8 +250,6 @@ class Setting:
         if self.type is list and self.choices:
             return f"a list of {', '.join(f'“{choice}”' for choice in self.choices)}"
         words = [f"“{choice}”" for choice in self.choices] or list(_WORDS[self.type])
-        if self.type is int and self.minimum:
-            words = [f"a whole number from {self.minimum}"]
         if self.or_text:
             words += _WORDS[str]
         if self.optional:
@@ -271,7 +267,7 @@ class Setting:
             return all(isinstance(item, str) and (not self.choices or item in self.choices) for item in items)
         if isinstance(value, str):
             return not self.choices or value in self.choices
-        return isinstance(value, bool | dict) or (isinstance(value, int) and value >= self.minimum)
+        return isinstance(value, bool | dict) or (isinstance(value, int) and value >= 0)
 
 
 _WORDS: dict[type, tuple[str, ...]] = {

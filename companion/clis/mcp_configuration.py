@@ -88,7 +88,7 @@ def configuration(client: McpClient, bridge: str, *, with_hook: bool = False, no
     """
     args = [bridge, client.name]
     if client.form == "toml":
-        rows = [f"[mcp_servers.{SERVER}]", 'command = "node"', f"args = {_toml(args)}", ""]
+        rows = [f"[mcp_servers.{SERVER}]", 'command = "node"', f"args = {_json(args)}", ""]
         return "\n".join(rows)
     server: dict[str, Any] = {"command": node, "args": args}
     if client.key == "claude":
@@ -103,12 +103,7 @@ def configuration(client: McpClient, bridge: str, *, with_hook: bool = False, no
     return _json(found, indent=2) + "\n"
 
 
-def _toml(values: list[str]) -> str:
-    """An array of strings, which TOML writes as JSON does, but without halves of characters."""
-    return _json(values)
-
-
 def _json(value: object, indent: int | None = None) -> str:
-    """A value as JSON, in which each character that acts or hides is escaped."""
+    """A value as JSON, as TOML writes an array of strings, too. Each character that acts or hides is escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False).replace("\x7f", "\\u007f")
     return text if visible(text) == text else json.dumps(value, indent=indent).replace("\x7f", "\\u007f")

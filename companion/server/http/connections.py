@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from email.utils import formatdate
-from typing import cast
+from typing import Any, cast
 
 import h11
 import uvicorn
@@ -54,14 +54,13 @@ def _date(now: int) -> bytes:
     return formatdate(now, usegmt=True).encode()
 
 
-class _Gathered(asyncio.Transport):
-    """A transport that sends what is written in one turn of the loop at once.
+class _Gathered:
+    """A transport that sends what is written in one turn of the loop at once. All else is that of the one inside.
 
     uvicorn writes the head of an answer and its body separately. As two packets they would wake the client twice.
     """
 
     def __init__(self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__()
         self._inner = inner
         self._loop = loop
         self._pieces: list[bytes | bytearray | memoryview] = []
@@ -94,25 +93,8 @@ class _Gathered(asyncio.Transport):
         """The bytes that are kept or that the socket has not taken yet."""
         return self._inner.get_write_buffer_size() + sum(map(len, self._pieces))
 
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Another protocol goes on with the connection."""
-        self._inner.set_protocol(protocol)
-
-    def is_closing(self) -> bool:
-        """Whether it is closed or about to be."""
-        return self._inner.is_closing()
-
-    def get_extra_info(self, name: str, default: object = None) -> object:
-        """What asyncio knows of the socket, for example its addresses."""
-        return self._inner.get_extra_info(name, default)
-
-    def pause_reading(self) -> None:
-        """Take nothing more from the socket."""
-        self._inner.pause_reading()
-
-    def resume_reading(self) -> None:
-        """Take bytes from the socket again."""
-        self._inner.resume_reading()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     def flush(self) -> None:
         """Send what was written in this turn."""
@@ -165,8 +147,8 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Put what gathers the writes of a turn between uvicorn and the socket."""
         self._gathered = _Gathered(cast("asyncio.Transport", transport), self.loop)
-        super().connection_made(self._gathered)
-        self.flow = _Flow(self._gathered, self.conn)
+        super().connection_made(gathered := cast("asyncio.Transport", self._gathered))
+        self.flow = _Flow(gathered, self.conn)
         self.app_state = {"connection": self}
         self._opened()
 
