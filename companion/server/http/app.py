@@ -239,13 +239,11 @@ class App:
         if (read := await self._read(scope, receive, send)) is None:
             return
         body, receive = read
-        if not _is_plain(Headers(scope=scope)):
-            body = None
         # A call of an agent waits for the person; the SDK would not notice that the agent has gone.
-        is_ours = body is not None and (FAST or session.waits)
-        if body is None or not is_ours or (call := _call_in(body, self._tools.names)) is None:
-            number = _cancelled_in(body) if body and session.waits else None
-            if number is not None:
+        is_ours = body is not None and _is_plain(Headers(scope=scope)) and (FAST or session.waits)
+        message = _message_in(body) if body and is_ours else {}
+        if (call := _call_in(message, self._tools.names)) is None:
+            if session.waits and (number := _cancelled_in(message)) is not None:
                 session.cancel(number)
             await self._request(caller, session, scope, receive, send)
         elif not call.name:
@@ -417,13 +415,17 @@ def _is_plain(headers: Mapping[str, str]) -> bool:
     return headers.get("content-type", "").partition(";")[0].strip() == _JSON and _JSON in headers.get("accept", "")
 
 
-def _call_in(body: bytes, names: Collection[str]) -> _Call | None:
-    """The call in a request's body, of a tool with one of these names; None if it holds anything else."""
+def _message_in(body: bytes) -> dict[str, Any]:
+    """The message in a request's body; empty if it holds anything else."""
     try:
-        message = pydantic_core.from_json(body)
+        return json_text.as_object(pydantic_core.from_json(body))
     except ValueError:
-        return None
-    if (identifier := json_text.as_request_id(json_text.as_object(message).get("id"))) is None:
+        return {}
+
+
+def _call_in(message: dict[str, Any], names: Collection[str]) -> _Call | None:
+    """The call that a message is, of a tool with one of these names; None if it is anything else."""
+    if (identifier := json_text.as_request_id(message.get("id"))) is None:
         return None
     match message:
         case {"jsonrpc": "2.0", "method": "tools/list"} if not message.get("params"):
@@ -438,14 +440,8 @@ def _call_in(body: bytes, names: Collection[str]) -> _Call | None:
             return None
 
 
-def _cancelled_in(body: bytes) -> int | str | None:
-    """The request that a notification in a request's body cancels; None if it holds anything else."""
-    if b'"notifications/cancelled"' not in body:
-        return None
-    try:
-        message = pydantic_core.from_json(body)
-    except ValueError:
-        return None
+def _cancelled_in(message: dict[str, Any]) -> int | str | None:
+    """The request that a notification cancels; None if the message is anything else."""
     match message:
         case {"method": "notifications/cancelled", "params": {"requestId": identifier}}:
             return json_text.as_request_id(identifier)
