@@ -415,15 +415,16 @@ Raises TimeoutError if nobody has looked at the file in that time.
 Before = asyncio.Task[Looked | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Change:
-    """A file that an agent has changed."""
+    """A file that an agent is about to change, or has changed since it was last told."""
 
     agent: str
     path: str
-    before: Before | None
-    looks: int
-    """The answers that have waited for its problems, this one included."""
+    before: Before | None = None
+    """What was wrong in it before."""
+    looks: int | None = None
+    """The answers that have waited for its problems; None until it is changed."""
 
 
 class NewProblems:
@@ -431,28 +432,26 @@ class NewProblems:
 
     def __init__(self, look: Look) -> None:
         self._look = look
-        self._before: dict[tuple[str, str], Before] = {}
-        """What was wrong in a file before an agent's change of it, by the agent and the path."""
-        self._due: dict[tuple[str, str], int] = {}
-        """What has changed since the agent was last told, and how many answers have waited for it."""
+        self._changes: dict[tuple[str, str], _Change] = {}
+        """By the agent and the path; what was changed last comes last."""
 
     def proposed(self, agent: str, path: str) -> None:
         """An agent is about to change a file."""
         key = plain_agent(agent), os.path.normpath(path)
-        if key not in self._due and (key not in self._before or self._before[key].done()):
-            for old in [each for each in self._before if each not in self._due][: -MOST_FILES + 1]:
-                del self._before[old]
-            self._before[key] = asyncio.get_running_loop().create_task(self._look_before(key[1]))
+        known = self._changes.get(key)
+        if known is None or (known.looks is None and known.before and known.before.done()):
+            for old in [each for each, change in self._changes.items() if change.looks is None][: -MOST_FILES + 1]:
+                del self._changes[old]
+            before = asyncio.get_running_loop().create_task(self._look_before(key[1]))
+            self._changes[key] = _Change(*key, before)
 
     def changed(self, agent: str, path: str) -> None:
         """The change was accepted, or is written."""
-        agent = plain_agent(agent)
-        key = agent, os.path.normpath(path)
-        self._due.pop(key, None)
-        self._due[key] = 0
-        mine = [each for each in self._due if each[0] == agent]
-        for each in mine[:-MOST_FILES]:
-            self._forget(each)
+        key = plain_agent(agent), os.path.normpath(path)
+        change = self._changes[key] = self._changes.pop(key, None) or _Change(*key)
+        change.looks = 0
+        for old in self._due(key[0])[:-MOST_FILES]:
+            del self._changes[old.agent, old.path]
 
     async def of(self, agent: str) -> list[Diagnostic]:
         """What an agent's changes have made since it was last told. Waits until the servers have looked, 5 s in all.
@@ -460,20 +459,22 @@ class NewProblems:
         Of a file that nobody knew about before the change nothing is told: its problems may be older. One that is not
         looked at in time is for the next answer.
         """
-        agent = plain_agent(agent)
-        changes = [self._take(key) for key in list(self._due) if key[0] == agent]
+        changes = self._due(plain_agent(agent))
+        for change in changes:
+            del self._changes[change.agent, change.path]  # the file may be changed again meanwhile
         try:
             found = await asyncio.gather(*map(self._made_in_time, changes))
         except asyncio.CancelledError:  # nothing of it was told
             for change in changes:
-                self._put_back(change, change.looks - 1)
+                self._put_back(change, change.looks or 0)
             raise
         told: list[Diagnostic] = []
         for change, made in zip(changes, found, strict=True):
+            looks = (change.looks or 0) + 1
             if made is not None:
                 told += made
-            elif change.looks < MOST_LOOKS:
-                self._put_back(change, change.looks)
+            elif looks < MOST_LOOKS:
+                self._put_back(change, looks)
         return [each for each in told if each.severity in ("error", "warning")]
 
     async def _made_in_time(self, change: _Change) -> list[Diagnostic] | None:
@@ -499,20 +500,15 @@ class NewProblems:
         except TimeoutError:
             return None
 
-    def _take(self, key: tuple[str, str]) -> _Change:
-        # The file may be changed again meanwhile.
-        return _Change(*key, self._before.pop(key, None), self._due.pop(key) + 1)
+    def _due(self, agent: str) -> list[_Change]:
+        """What an agent has changed since it was last told."""
+        return [each for each in self._changes.values() if each.agent == agent and each.looks is not None]
 
     def _put_back(self, change: _Change, looks: int) -> None:
         """The next answer tells it, with what has changed since then."""
-        key = change.agent, change.path
-        self._due[key] = min(looks, self._due.get(key, looks))
-        if change.before:
-            self._before[key] = change.before
-
-    def _forget(self, key: tuple[str, str]) -> None:
-        self._due.pop(key, None)
-        self._before.pop(key, None)
+        now = self._changes.setdefault((change.agent, change.path), change)
+        now.before = change.before or now.before
+        now.looks = looks if now is change or now.looks is None else min(looks, now.looks)
 
 
 def plain_agent(agent: str) -> str:

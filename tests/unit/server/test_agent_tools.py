@@ -278,7 +278,7 @@ def test_the_problems_that_an_accepted_change_makes_come_with_the_next_answer(ru
         running.accept(file)
         assert json.loads(answer.result()["result"]["content"][0]["text"])["outcome"] == "accepted"
     Path(file).write_text("\nx = z\n")
-    until(lambda: running.do(lambda companion: companion._windows[WindowId(1)].news._due))
+    until(lambda: running.do(_is_due))
     running.editor.problems[file] = [row(1, "old"), row(1, "z is undefined"), row(1, "style", severity=4)]
     running.editor.awaited = set()
     told = call(agent, "getOpenFiles")
@@ -287,8 +287,13 @@ def test_the_problems_that_an_accepted_change_makes_come_with_the_next_answer(ru
 
 
 def _looked(companion: Any, path: str) -> bool:
-    before = companion._windows[WindowId(1)].news._before
-    return any(each.done() for (_, known), each in before.items() if known == path)
+    changes = companion._windows[WindowId(1)].news._changes.values()
+    return any(each.before and each.before.done() for each in changes if each.path == path)
+
+
+def _is_due(companion: Any) -> bool:
+    changes = companion._windows[WindowId(1)].news._changes.values()
+    return any(each.looks is not None for each in changes)
 
 
 @pytest.mark.parametrize(("name", "told"), [("a.py", []), ("new.py", ["wrong"])])
@@ -304,7 +309,7 @@ def test_only_what_is_wrong_in_a_new_file_is_new_where_nobody_looked_before(
         running.accept(path)
         answer.result()
     Path(path).write_text("x = z\n")
-    until(lambda: running.do(lambda companion: companion._windows[WindowId(1)].news._due))
+    until(lambda: running.do(_is_due))
     running.editor.problems[path] = [row(0, "wrong")]
     assert [each["message"] for each in call(agent, "getOpenFiles").get("newProblems", [])] == told
 
@@ -381,7 +386,7 @@ def test_a_change_that_a_cli_has_proposed_itself_is_told_to_its_model(running: R
         until(lambda: running.do(lambda companion: _looked(companion, file)))
         running.accept(file)
         Path(file).write_text("x = z\n")
-        until(lambda: running.do(lambda companion: companion._windows[WindowId(1)].news._due))
+        until(lambda: running.do(_is_due))
         running.editor.problems[file] = [row(0, "z is undefined", severity=2)]
         assert "newProblems" not in call(agent, "getOpenFiles")
         [told] = call(model, "getOpenFiles")["newProblems"]

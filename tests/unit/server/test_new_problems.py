@@ -49,7 +49,7 @@ class Server:
 
     async def looked_before(self) -> None:
         """Wait until what was wrong before is known, or is not."""
-        await asyncio.wait(self.news._before.values())
+        await asyncio.wait([each.before for each in self.news._changes.values() if each.before])
 
     async def told(self, agent: str = "Agent") -> list[str]:
         """What the next answer tells."""
@@ -155,7 +155,7 @@ async def test_a_file_that_is_never_looked_at_does_not_slow_every_answer(server:
     server.hung = {OTHER}
     for _ in range(2):
         assert await server.told() == []
-    assert not server.news._due
+    assert not server.news._due("Agent")
 
 
 async def test_all_files_of_an_answer_are_waited_for_together(server: Server, monkeypatch: pytest.MonkeyPatch):
