@@ -25,14 +25,10 @@ IDE_NAME = "Sublime Text"
 IDE_INFO = {"name": "sublimetext", "displayName": IDE_NAME}
 
 
-class FolderRefusedError(OSError):
-    """A discovery folder is not safe to write to. The message is shown to the person."""
-
-
 def prepare_folder(folder: DiscoveryFolder) -> Path:
     """Create a discovery folder (0700) if it is missing, and return its path.
 
-    Raises FolderRefusedError if a part of the path is a link, isn't a folder, or belongs to another user.
+    Raises OSError, with a reason for the person, if a part of the path is a link, no folder, or another user's.
     """
     files.make_private_folders(str(folder.base))
     path = folder.base
@@ -40,19 +36,9 @@ def prepare_folder(folder: DiscoveryFolder) -> Path:
         path = path / part
         with contextlib.suppress(FileExistsError):
             files.make_private_folder(str(path))
-        if why := unsafe(path):
-            raise FolderRefusedError(f"{path} {why}")
+        if why := files.unsafe(str(path)):
+            raise OSError(f"{path} {why}")
     return path
-
-
-def unsafe(folder: Path) -> str:
-    """Why it isn't safe to write to a folder: words to put after its path; empty if it is. Raises OSError."""
-    found = folder.lstat()
-    if stat.S_ISLNK(found.st_mode):
-        return "is a symbolic link"
-    if not stat.S_ISDIR(found.st_mode):
-        return "is not a folder"
-    return "" if files.is_mine(found) else "belongs to another user"
 
 
 def write_file(path: Path, text: str) -> None:

@@ -592,6 +592,16 @@ def is_mine(found: os.stat_result) -> bool:
     return user is None or found.st_uid == user
 
 
+def unsafe(folder: str) -> str:
+    """Why it isn't safe to write to a folder: words to put after its path; empty if it is. Raises OSError."""
+    found = os.lstat(folder)
+    if stat.S_ISLNK(found.st_mode):
+        return "is a symbolic link"
+    if not stat.S_ISDIR(found.st_mode):
+        return "is not a folder"
+    return "" if is_mine(found) else "belongs to another user"
+
+
 def is_elevated() -> bool:
     """Whether this is an administrator's process on Windows, whose files belong to all administrators."""
     if sys.platform != "win32":

@@ -80,11 +80,8 @@ def _folder(name: str) -> str:
         raise OSError("no folder has a path that is short enough for a socket")
     with contextlib.suppress(FileExistsError):
         files.make_private_folder(folder)
-    found = os.lstat(folder)
-    if not stat.S_ISDIR(found.st_mode):
-        raise OSError(f"{folder} is not a folder")
-    if not files.is_mine(found):
-        raise OSError(f"{folder} belongs to another user")
+    if why := files.unsafe(folder):
+        raise OSError(f"{folder} {why}")
     files.close_to_others(folder)
     return folder
 

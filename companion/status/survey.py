@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from typing import cast
 
 from ..background import DISK
-from ..clis.discovery import DiscoveryFiles, files_in, is_pid, unsafe
+from ..clis.discovery import DiscoveryFiles, files_in, is_pid
 from ..clis.families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, qwen_home, temporary_folder
 from ..clis.processes import RunningCli, running_clis, running_commands, wrote
 from ..clis.shell import Command, has_cli
@@ -27,6 +27,7 @@ from ..exclusion import shortened
 from ..json_text import read_own, setting
 from ..libraries.guard import installed
 from ..platforms import programs
+from ..platforms.files import unsafe
 from ..review.reviews import Reviews
 from ..server.endpoint import Endpoint
 from ..server.sessions import Session
@@ -240,7 +241,7 @@ def refusal(folder: DiscoveryFolder) -> str:
     for part in folder.parts:
         path = path / part
         try:
-            why = unsafe(path)
+            why = unsafe(str(path))
         except FileNotFoundError:
             return ""
         except OSError as error:

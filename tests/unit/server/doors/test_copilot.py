@@ -183,7 +183,7 @@ def test_a_folder_for_sockets_that_is_a_link_is_not_used(tmp_path: Path, monkeyp
     (tmp_path / "r" / f"qwen-companion-{os.getuid()}").symlink_to(tmp_path / "theirs")
     monkeypatch.setattr(local_sockets, "LONGEST", 1000)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "r"))
-    with pytest.raises(OSError, match="is not a folder"):
+    with pytest.raises(OSError, match="is a symbolic link"):
         local_sockets.listen("1.sock")
     assert list((tmp_path / "theirs").iterdir()) == []
 
