@@ -66,11 +66,6 @@ class Tools(ServedTools):
         super().__init__(server)
         self._agents = AgentTools(server)
 
-    @property
-    def are_for_clis(self) -> bool:
-        """Whether the model of a CLI may use the tools for agents."""
-        return self._server.settings.agents_use_editor
-
     def listing(self, session: Session | None) -> dict[str, Any]:
         """The result of tools/list. A CLI that isn't offered both tools asks only in its terminal."""
         if session is None:

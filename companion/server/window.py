@@ -27,7 +27,6 @@ from .context import ContextSender
 from .doors.claude import ClaudeDoor
 from .doors.copilot import CopilotDoor
 from .endpoint import Endpoint
-from .http.access import Access
 from .http.app import App, AwaitedSession
 from .http.connections import HttpServer
 from .knowledge import EditorKnowledge, NewProblems
@@ -67,10 +66,8 @@ class WindowServer:
         """What is told of the window's files, as `context` and `context_exclude` allow it."""
         self.news = NewProblems(self.knowledge.look)
         """What the agents' changes have made."""
-        tools = Tools(self)
-        access = Access(endpoint, tools)
-        self._app = App(endpoint, self.sessions, access, tools)
-        self.websockets = ClaudeDoor(self, access)
+        self._app = App(self, Tools(self))
+        self.websockets = ClaudeDoor(self)
         self._local = CopilotDoor(self)
         self._server = HttpServer(self._app, self.websockets.protocol)
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -284,9 +284,9 @@ Mention = tuple[str, Sequence[tuple[int, int]]]
 class ClaudeDoor:
     """The WebSockets of one window."""
 
-    def __init__(self, server: WindowServer, access: Access) -> None:
+    def __init__(self, server: WindowServer) -> None:
         self._server = server
-        self._access = access
+        self._access = Access(server)
         self._tools = ClaudeTools(server)
         self._clients: list[Client] = []
         self._inherited: list[tuple[Client, Mapping[str, Any]]] = []

@@ -14,19 +14,17 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, StrictStr
 from pydantic_core import to_json
-from starlette.responses import PlainTextResponse, Response
 
 from ...exclusion import shortened
 from ...handover import OpenConnection
 from ...platforms.files import reason_of
 from ...protocol import ContextUpdate, FilePath, Notification
-from ..endpoint import Caller, Endpoint
 from ..http.app import App
 from ..http.connections import HttpServer
 from ..knowledge import NotSharedError
@@ -255,7 +253,7 @@ class CopilotDoor:
     def __init__(self, server: WindowServer) -> None:
         self._endpoint = server.endpoint
         self._is_opening = False
-        self.app = App(server.endpoint, server.sessions, Nonce(server.endpoint), CopilotTools(server), "socket")
+        self.app = App(server, CopilotTools(server), "socket")
         self.server = HttpServer(self.app)
 
     async def open(self, inherited: Sequence[OpenConnection] = ()) -> None:
@@ -282,22 +280,3 @@ class CopilotDoor:
     def is_due(self) -> bool:
         """Whether there is a socket that nobody serves."""
         return self._endpoint.state.local is not None and not self.server.is_accepting
-
-
-class Nonce:
-    """Lets in whoever has the nonce of the lock file. No browser can reach the socket."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-
-    def authenticate(self, headers: Mapping[str, str]) -> Caller | Response:
-        """The caller whose nonce a request has, or the answer that refuses it."""
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        caller = self._endpoint.caller(token.strip(), "socket")
-        if scheme.lower() != "nonce" or caller is None:
-            return PlainTextResponse("Unauthorized", 401, {"www-authenticate": "Nonce"})
-        return caller
-
-    def named(self, caller: Caller, path: str) -> Caller | Response:
-        """The same at the only path that there is."""
-        return caller if path == "/mcp" else PlainTextResponse("Not Found", 404)

@@ -7,15 +7,18 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from mcp_types import INVALID_REQUEST, UNSUPPORTED_PROTOCOL_VERSION, ErrorData, JSONRPCError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 
-from ..endpoint import Caller, Endpoint
-from ..tools import Tools
+from ...clis.families import Door
+from ..endpoint import Caller
+
+if TYPE_CHECKING:
+    from ..window import WindowServer
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]", "host.docker.internal")
 """The names by which a CLI may reach this machine; the last one is used inside a container."""
@@ -29,25 +32,18 @@ NOT_ELSEWHERE = (
 )
 
 
-class Entrance(Protocol):
-    """Finds out who has sent a request."""
-
-    def authenticate(self, headers: Mapping[str, str]) -> Caller | Response:
-        """Whose token a request has, or the answer that refuses it."""
-        ...
-
-    def named(self, caller: Caller, path: str) -> Caller | Response:
-        """Who calls at a path, or the answer that refuses it."""
-        ...
+SCHEMES: Mapping[Door, str] = {"http": "Bearer", "socket": "Nonce"}
+"""How a request says its token, by the door that it comes in by."""
 
 
 class Access:
-    """Finds out who has sent a request to a window's port."""
+    """Finds out who has sent a request to a window's port or socket. No page of a browser can reach the latter."""
 
-    def __init__(self, endpoint: Endpoint, tools: Tools) -> None:
-        self._endpoint = endpoint
-        self._tools = tools
-        self._hosts = frozenset(f"{name}:{endpoint.port}" for name in HOSTS)
+    def __init__(self, server: WindowServer, door: Door = "http") -> None:
+        self._server = server
+        self._endpoint = server.endpoint
+        self._door: Door = door
+        self._hosts = frozenset(f"{name}:{server.endpoint.port}" for name in HOSTS)
 
     def refusal(self, headers: Mapping[str, str]) -> Response | None:
         """The answer to a request that a page of a browser may have sent; None if no page can have."""
@@ -61,25 +57,27 @@ class Access:
 
     def authenticate(self, headers: Mapping[str, str]) -> Caller | Response:
         """Whose token a request has, or the answer that refuses it."""
-        if refused := self.refusal(headers):
+        if self._door == "http" and (refused := self.refusal(headers)):
             return refused
+        wanted = SCHEMES[self._door]
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        caller = self._endpoint.caller(token.strip())
-        if scheme.lower() != "bearer" or caller is None:
-            self._endpoint.refusals["token"] = time.time()
-            return PlainTextResponse("Unauthorized", 401, {"www-authenticate": "Bearer"})
+        caller = self._endpoint.caller(token.strip(), self._door)
+        if scheme.lower() != wanted.lower() or caller is None:
+            if self._door == "http":  # to the socket nobody comes from elsewhere
+                self._endpoint.refusals["token"] = time.time()
+            return PlainTextResponse("Unauthorized", 401, {"www-authenticate": wanted})
         return caller
 
     def named(self, caller: Caller, path: str) -> Caller | Response:
         """Who calls: a CLI's own connection, or its model by the path that `mcp_bridge.mjs` uses."""
         if path == "/mcp":
             return caller
-        found = _TOOLS_PATH.fullmatch(path)
+        found = _TOOLS_PATH.fullmatch(path) if self._door == "http" else None
         if found is None or caller.is_agent:  # the agent of a chat has the tools at its own path
             return PlainTextResponse("Not Found", 404)
         if caller.is_elsewhere:
             return PlainTextResponse(NOT_ELSEWHERE, 403)
-        if not self._tools.are_for_clis:
+        if not self._server.settings.agents_use_editor:
             return PlainTextResponse(NOT_OFFERED, 403)
         return replace(caller, name=found[1] + MODEL, is_agent=True, is_model=True)
 

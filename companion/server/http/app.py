@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pydantic_core
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
@@ -27,12 +27,15 @@ from ...editor import WindowId
 from ...libraries.sdk import StreamableHTTPSessionManager
 from ...protocol import ContextUpdate, Notification, outcome
 from .. import sessions as sessions_module
-from ..endpoint import Caller, Endpoint
+from ..endpoint import Caller
 from ..offer import AFTER, CANCELLED, ServedTools, failed
-from ..sessions import CliSessions, InFlight, Session, Stream
+from ..sessions import InFlight, Session, Stream
 from ..tools import TOOLS
-from .access import MAX_BODY, MODEL, Bodies, Entrance, not_found, unsupported
+from .access import MAX_BODY, MODEL, Access, Bodies, not_found, unsupported
 from .connections import CLOSE, Connection
+
+if TYPE_CHECKING:
+    from ..window import WindowServer
 
 logger = logging.getLogger(__name__)
 
@@ -52,18 +55,16 @@ ANSWER_LIMIT = 2.0
 class App:
     """The ASGI application behind a window's port, or behind its socket."""
 
-    def __init__(
-        self, endpoint: Endpoint, sessions: CliSessions, access: Entrance, tools: ServedTools, door: Door = "http"
-    ) -> None:
-        self._endpoint = endpoint
-        self._sessions = sessions
+    def __init__(self, server: WindowServer, tools: ServedTools, door: Door = "http") -> None:
+        self._endpoint = endpoint = server.endpoint
+        self._sessions = server.sessions
         self._tools = tools
         self._door: Door = door
         others = {each.name for each in FAMILIES if each.door != "http"}
         here = {key: name for key, name in endpoint.state.sessions.items() if (name in others) == (door != "http")}
         self._resumed = _ResumedSessions(here, self._open_again)
         self.forget_models(keep=sessions_module.IDLE_AGENTS)
-        self._access = access
+        self._access = Access(server, door)
         self._bodies = Bodies()
         self._requests = InFlight()
         """The requests that are being answered, without the streams."""
