@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from .guard import COPY, SDK, kept
 
-__all__ = ["MCPError", "Server", "ServerRequestContext", "ServerSession", "StreamableHTTPSessionManager"]
+__all__ = ["MCPError", "Server", "ServerRequestContext", "StreamableHTTPSessionManager"]
 
 _BARE = frozenset({COPY, f"{COPY}.server"})
 """The packages of the copy whose `__init__` would import more than a server needs."""
@@ -97,12 +97,10 @@ def _spec(name: str) -> ModuleSpec | None:
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp.server.lowlevel import Server
-    from mcp.server.session import ServerSession
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.shared.exceptions import MCPError
 else:
     ServerRequestContext = _load(f"{COPY}.server.context").ServerRequestContext
     Server = _load(f"{COPY}.server.lowlevel").Server
-    ServerSession = _load(f"{COPY}.server.session").ServerSession
     StreamableHTTPSessionManager = _load(f"{COPY}.server.streamable_http_manager").StreamableHTTPSessionManager
     MCPError = _load(f"{COPY}.shared.exceptions").MCPError

@@ -216,7 +216,7 @@ class ServedTools(ABC):
 
     async def _initialized(self, context: Context, _params: NotificationParams) -> None:
         if session := self._session(context):
-            session.initialized(context.session)
+            session.initialized(context.session.send_ping)
 
     async def _list(self, context: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult.model_validate(self.listing(self._session(context)))

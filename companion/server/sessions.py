@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any
 
 from ..clis.elsewhere import PathMaps
 from ..clis.families import Door
@@ -37,20 +37,11 @@ Background = Callable[[Coroutine[Any, Any, object]], object]
 """Runs a coroutine on the loop, from its next turn on, and logs what it raises."""
 
 
-class CliPeer(Protocol):
-    """What reaches the CLI beside the notifications."""
-
-    async def send_ping(self) -> object:
-        """Returns when the CLI has answered. Raises MCPError."""
-        ...
-
-
-class StreamWire(Protocol):
-    """A connection on which a stream is written."""
-
-    def write(self, data: bytes) -> bool:
-        """Write some of it. Returns whether the client can still get it, which reads nothing at times."""
-        ...
+Ping = Callable[[], Awaitable[object]]
+"""Returns when the CLI has answered. Raises MCPError."""
+StreamWire = Callable[[bytes], bool]
+"""Writes something to a stream's connection. Returns whether the client can still get it, which reads nothing at times.
+"""
 
 
 class InFlight:
@@ -115,7 +106,8 @@ class Session:
         """Requests that the SDK is answering, apart from streams."""
         self.said: dict[str, str] = {}
         """The paths as the CLI said them, by what they are here."""
-        self._peer: CliPeer | None = None
+        self._ping: Ping | None = None
+        """Set when the handshake is done."""
         self._outbox: list[Notification] = []
         """What waits for the stream."""
         self._server = server
@@ -178,9 +170,9 @@ class Session:
         """The session id that the CLI uses, by which the next instance finds it, and what it has called its files."""
         return {"session": self.known_as, "said": dict(self.said)}
 
-    def initialized(self, peer: CliPeer) -> None:
+    def initialized(self, ping: Ping) -> None:
         """The handshake is done."""
-        self._peer = peer
+        self._ping = ping
         self._send()
 
     def stream_opened(self, stream: Stream) -> None:
@@ -196,12 +188,12 @@ class Session:
 
     async def round_trip(self) -> float | None:
         """Seconds until the CLI answers a ping on its stream; None if it doesn't listen or answer."""
-        if self._peer is None or self.stream is None:
+        if self._ping is None or self.stream is None:
             return None
         started = time.perf_counter()
         try:
             async with asyncio.timeout(PING_LIMIT):
-                await self._peer.send_ping()
+                await self._ping()
         except (TimeoutError, MCPError):
             return None
         return time.perf_counter() - started
@@ -217,7 +209,7 @@ class Session:
     def _send(self) -> None:
         """Write what waits, as far as the stream takes it now."""
         stream = self.stream
-        if self._peer is None or stream is None or stream.closing.is_set():
+        if self._ping is None or stream is None or stream.closing.is_set():
             return
         while self._outbox and stream.write(self._there(self._outbox[0])):
             del self._outbox[0]

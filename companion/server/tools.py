@@ -93,7 +93,7 @@ class Tools(ServedTools):
 
     def write(self, session: Session, wire: StreamWire, notification: Notification) -> bool:  # noqa: ARG002
         """Write a notification to a session's stream. Returns whether the client can still get it."""
-        return wire.write(notification.event)
+        return wire(notification.event)
 
     async def _about_to_open(self, session: Session, opened: OpenDiffArguments, later: Later) -> dict[str, Any]:
         this = object()

@@ -528,11 +528,10 @@ class Client:
         self._is_to_listen = True
         if self._session and self.wire and self.wire.is_open and self._stream is None:
             self._stream = _Stream(self._notify, self.wire.readable)
-            self._session.initialized(self)
+            self._session.initialized(self._answers)
             self.server.sessions.stream_opened(self._session, self._stream)
 
-    async def send_ping(self) -> None:
-        """Returns when the client has answered."""
+    async def _answers(self) -> None:
         if self.wire:
             await self.wire.ping()
 

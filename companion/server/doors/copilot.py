@@ -99,7 +99,7 @@ class CopilotTools(ServedTools):
         if not isinstance(notification, ContextUpdate) or (stream := session.stream) is None:
             return True
         pushes = self._pushes.get(session)
-        if pushes is None or pushes.wire is not wire:
+        if pushes is None or pushes.wire != wire:
             pushes = self._pushes[session] = Pushes(self, wire)
         if not pushes.is_telling:
             pushes.is_telling = True
@@ -215,7 +215,7 @@ class Pushes:
 
     def _send(self, method: str, params: dict[str, Any]) -> bool:
         message = to_json({"jsonrpc": "2.0", "method": method, "params": params})
-        is_sent = self.wire.write(b"event: message\r\ndata: " + message + b"\r\n\r\n")
+        is_sent = self.wire(b"event: message\r\ndata: " + message + b"\r\n\r\n")
         self.is_due |= not is_sent
         return is_sent
 

@@ -308,7 +308,9 @@ class App:
         started = ended = False
 
         def write(notification: Notification) -> bool:
-            return not ended and not stream.closed.is_set() and self._tools.write(session, connection, notification)
+            return (
+                not ended and not stream.closed.is_set() and self._tools.write(session, connection.write, notification)
+            )
 
         async def writable() -> None:
             await (stream.closed.wait() if ended else connection.writable())

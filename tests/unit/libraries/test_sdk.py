@@ -145,10 +145,10 @@ def library(tmp_path: Path) -> Path:
 
 
 def test_every_kind_of_import_in_a_module_of_the_copy_means_the_copy(root: Path, library: Path) -> None:
-    for name in ("context", "session", "streamable_http_manager"):
+    for name in ("context", "streamable_http_manager"):
         (library / f"mcp/server/{name}.py").write_text("", encoding="utf-8")
-    names = {"context": "ServerRequestContext", "session": "ServerSession"}
-    for name, one in {**names, "streamable_http_manager": "StreamableHTTPSessionManager", "lowlevel": "Server"}.items():
+    names = {"context": "ServerRequestContext", "streamable_http_manager": "StreamableHTTPSessionManager"}
+    for name, one in {**names, "lowlevel": "Server"}.items():
         with (library / f"mcp/server/{name}.py").open("a", encoding="utf-8") as file:
             file.write(f"{one} = 1\n")
     (library / "mcp/shared/exceptions.py").write_text("MCPError = 1\n", encoding="utf-8")
