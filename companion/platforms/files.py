@@ -94,11 +94,7 @@ class MissingError(FileRefusedError, FileNotFoundError):
 
 
 class UnreadableError(FileRefusedError):
-    """The system can't open or read it, such as a name that is too long."""
-
-
-class DeniedError(UnreadableError, PermissionError):
-    """The system doesn't let this user read or write it."""
+    """The system can't open or read it, or doesn't let this user do so."""
 
 
 class LinkedError(FileRefusedError):
@@ -782,9 +778,6 @@ def _refusing(path: str) -> Generator[None]:
         raise
     except (FileNotFoundError, NotADirectoryError) as error:
         raise MissingError(path, "does not exist", error.errno or errno.ENOENT, error.strerror) from error
-    except PermissionError as error:
-        why = f"can't be opened: {reason_of(error)}"
-        raise DeniedError(path, why, error.errno or errno.EACCES, error.strerror) from error
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.EMLINK}:
             raise LinkedError(path, "is a symbolic link", errno.ELOOP) from error

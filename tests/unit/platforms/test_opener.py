@@ -18,13 +18,13 @@ import pytest
 from companion.background import answered
 from companion.platforms import files
 from companion.platforms.files import (
-    DeniedError,
     FileRefusedError,
     HangingError,
     IrregularError,
     LinkedError,
     MissingError,
     OversizeError,
+    UnreadableError,
     entry,
     held,
     is_special_on_windows,
@@ -281,7 +281,7 @@ def test_no_descriptor_is_left_open(root: Path):
 @pytest.mark.skipif(sys.platform != "win32" and os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read_is_refused(root: Path):
     (root / "sub" / "a").chmod(0)
-    with pytest.raises(DeniedError, match="permission denied"):
+    with pytest.raises(UnreadableError, match="permission denied"):
         read("sub/a", LIMIT, below=str(root))
 
 
@@ -290,7 +290,7 @@ def test_what_the_system_refuses_is_said(root: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(FileRefusedError, match="can't be opened: input/output error"):
         read("sub/a", LIMIT, below=str(root))
     monkeypatch.setattr(os, "stat", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
-    with pytest.raises(DeniedError, match="can't be opened: permission denied"):
+    with pytest.raises(UnreadableError, match="can't be opened: permission denied"):
         read("sub/a", LIMIT, below=str(root))
 
 
