@@ -33,11 +33,6 @@ class Position:
     column: int
     """In characters, as the editor counts."""
 
-    @property
-    def message(self) -> dict[str, int]:
-        """As a JSON object."""
-        return {"line": self.line, "character": self.character, "column": self.column}
-
 
 class LineUnits:
     """The lines of a text, as the editor has them: a line feed ends one. Without a text, both ways agree."""

@@ -84,13 +84,13 @@ def look(paths: Sequence[str] | None = None) -> list[Trouble]:
     return troubles + _loaded(whole)
 
 
-def untried(paths: Sequence[str] | None = None) -> dict[str, str]:
+def untried() -> dict[str, str]:
     """The libraries that are newer than any that was tried, and their versions.
 
     Some belong to Package Control's channel, which updates them for everybody. They most likely fit; the start will
     tell.
     """
-    versions = {name: ones[0].version for name, ones in installed(BOUNDS, paths).items() if len(ones) == 1}
+    versions = {name: ones[0].version for name, ones in installed(BOUNDS).items() if len(ones) == 1}
     return {name: version for name, version in versions.items() if _key(version) >= _key(BOUNDS[name][1])}
 
 

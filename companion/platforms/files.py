@@ -142,15 +142,6 @@ class FolderEntry:
         with _refusing(self.path):
             return os.stat(self._at(self._name), dir_fd=self._folder, follow_symlinks=False)
 
-    def look(self, limit: int) -> os.stat_result:
-        """What the system says of a regular file of at most `limit` bytes, before anything else opens it.
-
-        A file without a size, as in /proc, is read to see whether it ends soon. Raises FileRefusedError.
-        """
-        found = self.found()
-        self.refuse(found, limit)
-        return found if found.st_size else self.read(min(limit, _WITHOUT_SIZE)).found
-
     def read(self, limit: int) -> Content:
         """The content of a regular file of at most `limit` bytes, however many the system says it has.
 
@@ -467,16 +458,15 @@ def read(path: str, limit: int, *, below: str = "", follows_links: bool = False)
         return at.read(limit)
 
 
-def look(path: str, limit: int, *, below: str = "", follows_links: bool = False) -> os.stat_result:
-    """What is known of a regular file of at most `limit` bytes, before another program opens it. See `read`."""
-    if follows_links and not below:
-        # That program resolves the path again, so nothing has to be held.
-        found = _followed(path)
-        FolderEntry(path, None).refuse(found, limit)
-        if found.st_size:
-            return found
-    with entry(path, below=below, follows_links=follows_links) as at:
-        return at.look(limit)
+def look(path: str, limit: int) -> os.stat_result:
+    """What is known of a regular file of at most `limit` bytes, before another program opens it and follows its links.
+
+    A file without a size, as in /proc, is read to see whether it ends soon. Raises as `read`.
+    """
+    # That program resolves the path again, so nothing has to be held.
+    found = _followed(path)
+    FolderEntry(path, None).refuse(found, limit)
+    return found if found.st_size else read(path, min(limit, _WITHOUT_SIZE), follows_links=True).found
 
 
 def why_unopened(path: str) -> str:
@@ -485,7 +475,7 @@ def why_unopened(path: str) -> str:
     It looks at the disk: not for an event loop nor the UI thread.
     """
     try:
-        look(path, _LARGEST_OPENED, follows_links=True)
+        look(path, _LARGEST_OPENED)
     except MissingError:
         return f"There is no file {shown(path)}."
     except IrregularError as error:

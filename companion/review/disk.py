@@ -166,7 +166,7 @@ def stamp(path: str) -> Stamp:
 def refusal(path: str) -> str | None:
     """Why a diff of this path can't be shown, such as "is a folder"; None if it can."""
     try:
-        look(path, READ_LIMIT, follows_links=True)
+        look(path, READ_LIMIT)
     except (MissingError, UnreadableError):
         return None  # it is a new file, or reading it will tell
     except FileRefusedError as error:

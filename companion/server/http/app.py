@@ -562,10 +562,6 @@ class _ResumedSessions:
         """The id that the CLI knows for a session of the SDK."""
         return next((outward for outward, inward in self._inward.items() if inward == identifier), identifier)
 
-    def inward(self, identifier: str) -> str:
-        """The SDK's id of the session that the CLI knows by this one."""
-        return self._inward.get(identifier, identifier)
-
     def drop(self, are_gone: Callable[[str], bool], keep: int = 0) -> None:
         """Clients with such names don't come back; all but the last `keep` sessions of theirs are over."""
         gone = [outward for outward, name in self.waiting.items() if are_gone(name)]
