@@ -54,6 +54,34 @@ TOOLS = [
 ]
 
 
+Arguments = TypeVar("Arguments", bound=BaseModel)
+
+DISK = 5.0
+"""Seconds that getContext waits for the disks of the tabs, which may hang."""
+
+
+@dataclass(frozen=True)
+class AgentTool:
+    """A tool: what an agent is told of it, and what answers it."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    answer: type[BaseModel]
+    run: Callable[[Session, Any], Awaitable[BaseModel]]
+
+    @property
+    def listed(self) -> dict[str, Any]:
+        """As tools/list has it."""
+        return listed(
+            self.name,
+            self.description,
+            self.arguments,
+            outputSchema=schema(self.answer, "serialization"),
+            annotations={"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
+        )
+
+
 class Tools(ServedTools):
     """Answers the MCP requests of one window's sessions."""
 
@@ -64,24 +92,28 @@ class Tools(ServedTools):
 
     def __init__(self, server: WindowServer) -> None:
         super().__init__(server)
-        self._agents = AgentTools(server)
+        self._for_agents = {each.name: each for each in self._agent_tools(server.knowledge)}
 
     def listing(self, session: Session | None) -> dict[str, Any]:
         """The result of tools/list. A CLI that isn't offered both tools asks only in its terminal."""
         if session is None:
             return {"tools": []}
         if session.is_agent:
-            return {"tools": self._agents.listing()}
+            return {"tools": [self._for_agents[name].listed for name in self.names_for(session)]}
         return {"tools": TOOLS if self._server.settings.show_diffs else []}
 
     def names_for(self, session: Session) -> Collection[str]:
         """The tools that a session may call."""
-        return self._agents.names() if session.is_agent else self.names
+        if not session.is_agent:
+            return self.names
+        settings = self._server.settings
+        offered = set(settings.agents_tools) - (set() if settings.show_diffs else {"openDiff"})
+        return [name for name in self._for_agents if name in offered]
 
     async def result(self, session: Session, name: str, arguments: dict[str, Any], later: Later) -> dict[str, Any]:
         """The result of a call. A diff opens when the answer is on its way."""
         if session.is_agent:
-            return await self._agents.result(session, name, arguments)
+            return await self._agent_result(session, name, arguments)
         if isinstance(path := arguments.get("filePath"), str):
             arguments = {**arguments, "filePath": session.here(path)}
         if name == "openDiff":
@@ -113,60 +145,10 @@ class Tools(ServedTools):
         if session in self._server.sessions:  # nobody would get the outcome otherwise
             self._server.reviews.open(session, opened.file_path, opened.new_content, connected=session.since)
 
-
-Arguments = TypeVar("Arguments", bound=BaseModel)
-
-DISK = 5.0
-"""Seconds that getContext waits for the disks of the tabs, which may hang."""
-
-
-@dataclass(frozen=True)
-class AgentTool:
-    """A tool: what an agent is told of it, and what answers it."""
-
-    name: str
-    description: str
-    arguments: type[BaseModel]
-    answer: type[BaseModel]
-    run: Callable[[Session, Any], Awaitable[BaseModel]]
-
-    @property
-    def listed(self) -> dict[str, Any]:
-        """As tools/list has it."""
-        return listed(
-            self.name,
-            self.description,
-            self.arguments,
-            outputSchema=schema(self.answer, "serialization"),
-            annotations={"readOnlyHint": True, "destructiveHint": False, "openWorldHint": False},
-        )
-
-
-class AgentTools:
-    """Answers the calls of one window's agents."""
-
-    def __init__(self, server: WindowServer) -> None:
-        self._server = server
-        self._tools = {each.name: each for each in self._all(server.knowledge)}
-
-    def listing(self) -> list[dict[str, Any]]:
-        """The tools that the settings offer."""
-        return [self._tools[name].listed for name in self.names()]
-
-    def names(self) -> list[str]:
-        """Their names."""
-        settings = self._server.settings
-        return [
-            name
-            for name in self._tools
-            if name in settings.agents_tools and (name != "openDiff" or settings.show_diffs)
-        ]
-
-    async def result(self, session: Session, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The result of a call; see `offer.answered` for what is raised."""
-        if name not in self.names():
+    async def _agent_result(self, session: Session, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        if name not in self.names_for(session):
             return failed(f"Unknown tool: {name}")
-        tool = self._tools[name]
+        tool = self._for_agents[name]
         answer = await tool.run(session, tool.arguments.model_validate(arguments))
         return _result(answer, await self._news(session) if name != "openDiff" else [])
 
@@ -188,7 +170,7 @@ class AgentTools:
             context = await self._server.contexts.context()
         return GetContextAnswer.model_validate(context.message if context else {}, by_alias=True)
 
-    def _all(self, knowledge: EditorKnowledge) -> list[AgentTool]:
+    def _agent_tools(self, knowledge: EditorKnowledge) -> list[AgentTool]:
         def of(
             run: Callable[[Arguments], Awaitable[BaseModel]],
         ) -> Callable[[Session, Arguments], Awaitable[BaseModel]]:
