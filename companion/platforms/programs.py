@@ -514,26 +514,8 @@ _PROCESS_MEMORY = 0x100
 _AT_MEMORY = 112 if sys.maxsize > 1 << 32 else 96
 """Where its ProcessMemoryLimit is, after its BasicLimitInformation and its IoInfo of 48 bytes."""
 
-
-class _Jobs:
-    """The jobs of the processes that were started, by their numbers. From any thread."""
-
-    def __init__(self) -> None:
-        self._handles: dict[int, int] = {}
-        self._lock = threading.Lock()
-
-    def add(self, pid: int, handle: int) -> None:
-        with self._lock:
-            before, self._handles[pid] = self._handles.get(pid), handle
-        if before is not None:
-            _close_job(before)
-
-    def take(self, pid: int) -> int | None:
-        with self._lock:
-            return self._handles.pop(pid, None)
-
-
-_JOBS = _Jobs()
+_JOBS: dict[int, int] = {}
+"""The handles of the jobs, by the numbers of the processes that were started. Each use of it is one step."""
 
 
 def bind_to_job(pid: int, process: int, memory: int = 0) -> None:
@@ -551,7 +533,9 @@ def bind_to_job(pid: int, process: int, memory: int = 0) -> None:
         logger.debug("There is no job for the process %d", pid)
         return
     if _limit_job(job, _KILL_ON_CLOSE, memory) and kernel.AssignProcessToJobObject(job, process):
-        _JOBS.add(pid, job)
+        if (before := _JOBS.pop(pid, None)) is not None:  # of a process that had the number before
+            _close_job(before)
+        _JOBS[pid] = job
     else:
         logger.debug("The process %d is in no job of ours", pid)
         kernel.CloseHandle(job)
@@ -559,14 +543,14 @@ def bind_to_job(pid: int, process: int, memory: int = 0) -> None:
 
 def end_job(pid: int) -> None:
     """End all that is left in the job of a process, whether that has ended or not."""
-    if sys.platform == "win32" and (job := _JOBS.take(pid)) is not None:
+    if sys.platform == "win32" and (job := _JOBS.pop(pid, None)) is not None:
         _kernel32().TerminateJobObject(job, 1)
         _kernel32().CloseHandle(job)
 
 
 def release_job(pid: int) -> None:
     """Let go of what a process has left behind: it runs on."""
-    if sys.platform == "win32" and (job := _JOBS.take(pid)) is not None:
+    if sys.platform == "win32" and (job := _JOBS.pop(pid, None)) is not None:
         _close_job(job)
 
 
