@@ -6,19 +6,14 @@ Field names are camelCase on the wire. A field without a value is left out, neve
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictStr
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
-
-
-class _Message(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, frozen=True)
-
 
 LONGEST_PATH = 32_767
 """Characters. No system has a longer path."""
@@ -85,8 +80,8 @@ class IdeContext:
         return {"workspaceState": state}
 
 
-class _Arguments(_Message):
-    model_config = ConfigDict(validate_by_name=False)
+class _Arguments(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=False, validate_by_alias=True, frozen=True)
 
 
 class OpenDiffArguments(_Arguments):
@@ -106,18 +101,6 @@ class CloseDiffArguments(_Arguments):
     )
 
 
-class DiffOutcomeParams(_Message):
-    """The diff that was decided on. `file_path` is exactly the string that `openDiff` got."""
-
-    file_path: str
-
-
-class DiffAcceptedParams(DiffOutcomeParams):
-    """The accepted diff with its final text."""
-
-    content: str
-
-
 @dataclass(frozen=True)
 class ContextUpdate:
     """Notification: the context has changed. Made of plain values: it is sent far more often than all the others."""
@@ -133,44 +116,40 @@ class ContextUpdate:
         return _event(to_json({"jsonrpc": "2.0", "method": "ide/contextUpdate", "params": self.params.message}))
 
 
-class _Outcome(_Message):
+@dataclass(frozen=True)
+class DiffOutcome:
+    """Notification: the person has accepted a diff, or rejected it. `file_path` is exactly what `openDiff` got."""
+
+    file_path: str
+    content: str | None = None
+    """The final text; None if the diff is rejected."""
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """As a JSON object, without the version of JSON-RPC."""
+        if self.content is None:
+            return {"method": "ide/diffRejected", "params": {"filePath": self.file_path}}
+        return {"method": "ide/diffAccepted", "params": {"filePath": self.file_path, "content": self.content}}
+
     @cached_property
     def event(self) -> bytes:
-        """The notification as an event of a session's stream."""
-        return _event(to_json({"jsonrpc": "2.0", **self.model_dump(by_alias=True, exclude_none=True)}))
+        """The notification as an event of a session's stream. Raises ValueError as that of a context."""
+        return _event(to_json({"jsonrpc": "2.0", **self.message}))
 
 
 def _event(message: bytes) -> bytes:
     return b"event: message\r\ndata: " + message + b"\r\n\r\n"
 
 
-class DiffAccepted(_Outcome):
-    """Notification: the person has accepted a diff."""
-
-    method: Literal["ide/diffAccepted"] = "ide/diffAccepted"
-    params: DiffAcceptedParams
-
-
-class DiffRejected(_Outcome):
-    """Notification: the person has rejected a diff."""
-
-    method: Literal["ide/diffRejected"] = "ide/diffRejected"
-    params: DiffOutcomeParams
-
-
-Notification = ContextUpdate | DiffAccepted | DiffRejected
+Notification = ContextUpdate | DiffOutcome
 
 
 def moved(notification: Notification, move: Callable[[str], str]) -> Notification:
     """A notification with other paths."""
-    if isinstance(notification, ContextUpdate):
-        files = [replace(file, path=move(file.path)) for file in notification.params.open_files]
-        return ContextUpdate(params=replace(notification.params, open_files=files))
-    path = move(notification.params.file_path)
-    # Made anew: a copy would have the event of the first path.
-    if isinstance(notification, DiffAccepted):
-        return DiffAccepted(params=DiffAcceptedParams(file_path=path, content=notification.params.content))
-    return DiffRejected(params=DiffOutcomeParams(file_path=path))
+    if isinstance(notification, DiffOutcome):
+        return replace(notification, file_path=move(notification.file_path))
+    files = [replace(file, path=move(file.path)) for file in notification.params.open_files]
+    return ContextUpdate(params=replace(notification.params, open_files=files))
 
 
 def is_sendable(notification: Notification) -> bool:
@@ -181,9 +160,6 @@ def is_sendable(notification: Notification) -> bool:
         return False
 
 
-def outcome(message: object) -> DiffAccepted | DiffRejected:
-    """The outcome of a diff from its JSON object."""
-    return _OUTCOME.validate_python(message)
-
-
-_OUTCOME: TypeAdapter[DiffAccepted | DiffRejected] = TypeAdapter(DiffAccepted | DiffRejected)
+def outcome(message: Mapping[str, Any]) -> DiffOutcome:
+    """The outcome of a diff from its JSON object. Raises KeyError for anything else."""
+    return DiffOutcome(message["params"]["filePath"], message["params"].get("content"))

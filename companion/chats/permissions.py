@@ -13,7 +13,7 @@ from ..conversation.failures import AlreadyAnsweredError, ChatError
 from ..conversation.forms import Values
 from ..conversation.snapshot import Diff, Permission, Snapshot, Tool
 from ..editor import WindowId
-from ..protocol import DiffAccepted, Notification
+from ..protocol import DiffOutcome
 from ..provenance.calls import said_before
 from ..provenance.log import MAX_REASON
 from ..review.review import Request
@@ -209,10 +209,9 @@ class _Owner:
         """Nothing: the chat asks again after a reload, and goes on with the review then."""
         return {}
 
-    def notify(self, notification: Notification) -> None:
+    def notify(self, outcome: DiffOutcome) -> None:
         """The outcome of the diff, which is the vote."""
-        content = notification.params.content if isinstance(notification, DiffAccepted) else None
-        self._approval.answered(self, content)
+        self._approval.answered(self, outcome.content)
 
 
 def _reason(snapshot: Snapshot, permission: Permission) -> str:

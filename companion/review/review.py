@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from ..editor import ReviewId, WindowId
 from ..exclusion import shortened
-from ..protocol import DiffOutcomeParams, DiffRejected, Notification
+from ..protocol import DiffOutcome
 from .changes import Revert
 from .disk import DiskFile, Encodings, SourceText, Stamp
 
@@ -53,7 +53,7 @@ class Owner(Protocol):
         """Whether it is told the accepted text as the answer of a tool, and writes it whenever it gets to it."""
         ...
 
-    def notify(self, notification: Notification) -> None:
+    def notify(self, outcome: DiffOutcome, /) -> None:
         """Send a notification on the session's stream, or as soon as that is back."""
         ...
 
@@ -182,11 +182,11 @@ class Unclaimed:
     def __init__(self, window: WindowId, cli: str) -> None:
         self.window = window
         self.cli = cli
-        self.heard: list[Notification] = []
+        self.heard: list[DiffOutcome] = []
 
-    def notify(self, notification: Notification) -> None:
+    def notify(self, outcome: DiffOutcome) -> None:
         """Keep an outcome until the owner is back."""
-        self.heard.append(notification)
+        self.heard.append(outcome)
 
     def handed_over(self) -> dict[str, Any]:
         """Nothing: the owner is known already."""
@@ -196,7 +196,6 @@ class Unclaimed:
 def to_plain(review: Review) -> dict[str, Any]:
     """A review as plain data. `rejected` is the notification to send if nobody takes it."""
     disk = review.disk
-    rejected = DiffRejected(params=DiffOutcomeParams(file_path=review.file_path))
     return {
         "number": int(review.number),
         "cli": review.owner.cli,
@@ -206,7 +205,7 @@ def to_plain(review: Review) -> dict[str, Any]:
         "encodings": asdict(review.encodings),
         "reverts": [tuple(revert) for revert in review.reverts],
         "request": asdict(review.request) if review.request else None,
-        "rejected": rejected.model_dump(by_alias=True),
+        "rejected": DiffOutcome(review.file_path).message,
         **{name: getattr(review, name) for name in (*_SAME, *_NEWER)},
     }
 

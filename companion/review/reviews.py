@@ -20,7 +20,7 @@ from typing import Any
 from ..clis import families
 from ..editor import ReviewId, WindowId
 from ..platforms.files import place, reason_of, resolved
-from ..protocol import DiffAccepted, DiffAcceptedParams, DiffOutcomeParams, DiffRejected
+from ..protocol import DiffOutcome
 from .changes import Revert, TextEdit, taken_back
 from .disk import DiskFile, SourceText, encode_like, endings_change, holds, read_bytes, read_file, stamp
 from .marks import Marks, marks
@@ -586,7 +586,7 @@ class Reviews:
         The person has answered nothing, so it is a written change that they have yet to review.
         """
         self._settle(review)
-        review.owner.notify(_accepted(review, review.proposed.source))
+        review.owner.notify(DiffOutcome(review.file_path, review.proposed.source))
         self.host.proposal_written(review, review.proposed.source)
         self.editor.messenger.mention(
             f"{review.name} already matches the proposal of {review.owner.cli}.", review.window
@@ -603,14 +603,13 @@ class Reviews:
 
     def _accept(self, review: Review, content: str) -> None:
         """Tell the owner of a review that is settled."""
-        review.owner.notify(_accepted(review, content))
+        review.owner.notify(DiffOutcome(review.file_path, content))
         self._writes.expect(review, content)
 
     def _reject(self, review: Review) -> None:
         self._settle(review, "rejected")
         if not review.orphaned:
-            params = DiffOutcomeParams(file_path=review.file_path)
-            review.owner.notify(DiffRejected(params=params))
+            review.owner.notify(DiffOutcome(review.file_path))
         self.editor.diffs.dismiss_review(review)
 
     def _settle(self, review: Review, outcome: Outcome = "") -> None:
@@ -664,7 +663,3 @@ def _refusal(review: Review, text: str) -> str:
     if not text and review.shown and not review.restored(text):
         return EMPTY_REFUSED.format(cli=review.owner.cli)
     return f"{review.owner.cli} has disconnected and can't write {review.name}." if review.orphaned else ""
-
-
-def _accepted(review: Review, content: str) -> DiffAccepted:
-    return DiffAccepted(params=DiffAcceptedParams(file_path=review.file_path, content=content))

@@ -24,7 +24,7 @@ from starlette.requests import Request
 from ..editor import WindowId
 from ..exclusion import shortened
 from ..libraries.sdk import MCPError, Server, ServerRequestContext
-from ..protocol import DiffAccepted, Notification
+from ..protocol import DiffOutcome, Notification
 from ..review.disk import refusal
 from .knowledge import NotSharedError
 from .sessions import MOST_CALLS, Session, StreamWire
@@ -152,9 +152,9 @@ class Asking:
         """The caller doesn't wait for the person any more."""
         self._settle({"outcome": "closed"})
 
-    def notify(self, notification: Notification) -> None:
+    def notify(self, outcome: DiffOutcome) -> None:
         """Answer the call with the text that was accepted; None if it was rejected."""
-        self._answer(notification.params.content if isinstance(notification, DiffAccepted) else None)
+        self._answer(outcome.content)
 
     def handed_over(self) -> dict[str, Any]:
         """The call itself, which the next instance answers from its own thread."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..clis.elsewhere import PathMaps
 from ..clis.families import Door
 from ..libraries.sdk import MCPError
-from ..protocol import ContextUpdate, DiffAccepted, DiffRejected, Notification, is_sendable, moved
+from ..protocol import ContextUpdate, DiffOutcome, Notification, is_sendable, moved
 from .endpoint import Caller
 
 if TYPE_CHECKING:
@@ -198,9 +198,9 @@ class Session:
             return None
         return time.perf_counter() - started
 
-    def unsent(self) -> list[DiffAccepted | DiffRejected]:
+    def unsent(self) -> list[DiffOutcome]:
         """The outcomes that the CLI hasn't got. A context is of no use later."""
-        return [waiting for waiting in self._outbox if not isinstance(waiting, ContextUpdate)]
+        return [waiting for waiting in self._outbox if isinstance(waiting, DiffOutcome)]
 
     async def flushed(self) -> None:
         """Wait until everything is sent."""

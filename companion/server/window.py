@@ -12,13 +12,7 @@ from typing import Any
 
 from ..clis.processes import wrote
 from ..handover import Inheritance, OpenConnection
-from ..protocol import (
-    ContextUpdate,
-    DiffAccepted,
-    DiffOutcomeParams,
-    DiffRejected,
-    Notification,
-)
+from ..protocol import ContextUpdate, DiffOutcome, Notification
 from ..review.review import Owner, Unclaimed
 from ..review.reviews import Reviews
 from ..settings import Settings
@@ -208,12 +202,11 @@ class WindowServer:
 
     def unsendable(self, session: Owner, notification: Notification) -> None:
         """Half of a surrogate pair is no text that JSON in UTF-8 can hold. The session goes on without it."""
-        if isinstance(notification, DiffAccepted):
-            path, content = notification.params.file_path, notification.params.content
-            name = os.path.basename(path)
+        if isinstance(notification, DiffOutcome) and notification.content is not None:
+            name = os.path.basename(notification.file_path)
             why = UNSENT_TEXT.format(cli=session.cli, name=name)
-            self.editor.messenger.keep_text(session.window, name, content, why)
-            session.notify(DiffRejected(params=DiffOutcomeParams(file_path=path)))
+            self.editor.messenger.keep_text(session.window, name, notification.content, why)
+            session.notify(DiffOutcome(notification.file_path))
         elif not isinstance(notification, ContextUpdate) or self.contexts.is_news():
             self.editor.messenger.say(UNSENT.format(cli=session.cli), session.window)
 

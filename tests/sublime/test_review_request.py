@@ -16,10 +16,10 @@ class Chat:
     def __init__(self, window: int) -> None:
         self.window = window
         self.cli = "Qwen Code"
-        self.told: list[str] = []
+        self.told: list[str | None] = []
 
     def notify(self, notification: Any) -> None:
-        self.told.append(type(notification).__name__)
+        self.told.append(notification.content)
 
 
 class TestRequest(ChangesCase):
@@ -89,12 +89,12 @@ class TestRequest(ChangesCase):
     def test_accepting_tells_the_chat_and_nobody_waits_for_a_file(self) -> Steps:
         self.command("accept_diff")
         yield from self.closed()
-        self.assertEqual(self.chat.told, ["DiffAccepted"])
+        self.assertEqual(self.chat.told, ["before\n" + PROPOSAL])
 
     def test_closing_it_tells_the_chat(self) -> Steps:
         self.proposal.close()
         yield from self.closed()
-        self.assertEqual(self.chat.told, ["DiffRejected"])
+        self.assertEqual(self.chat.told, [None])
 
     def test_the_layout_changes_as_it_does_for_others(self) -> Steps:
         self.command("toggle_diff_layout")
@@ -104,4 +104,4 @@ class TestRequest(ChangesCase):
         self.assertTrue(self.proposal.is_read_only())
         self.command("reject_diff")
         yield from self.closed()
-        self.assertEqual(self.chat.told, ["DiffRejected"])
+        self.assertEqual(self.chat.told, [None])

@@ -18,7 +18,7 @@ import pytest
 from companion import companion as companion_module
 from companion import handover
 from companion.editor import ReviewId, WindowId
-from companion.protocol import DiffAccepted, Notification
+from companion.protocol import DiffOutcome
 from companion.review import reviews as review_module
 from companion.review.review import Request, Review, Unclaimed
 from companion.review.reviews import Reviews
@@ -446,8 +446,8 @@ class Chat:
     def handed_over(self) -> dict[str, Any]:
         return {}
 
-    def notify(self, notification: Notification) -> None:
-        self.heard.append(notification.params.content if isinstance(notification, DiffAccepted) else None)
+    def notify(self, outcome: DiffOutcome) -> None:
+        self.heard.append(outcome.content)
 
 
 REQUEST = Request("old\n", is_here=False, is_editable=True)

@@ -36,8 +36,8 @@ from starlette.responses import PlainTextResponse, Response
 
 from ... import __version__, json_text
 from ...clis.families import FAMILIES, CliFamily, called
-from ...exclusion import shortened
-from ...protocol import ContextUpdate, DiffAccepted, DiffOutcomeParams, DiffRejected, FilePath, Notification
+from ...exclusion import is_encodable, shortened
+from ...protocol import ContextUpdate, DiffOutcome, FilePath, Notification
 from ...review.review import Owner, Unclaimed
 from ...visible import is_plain
 from ..endpoint import Caller
@@ -741,22 +741,18 @@ class Proposal:
         """Set when the next instance has the connection."""
         self._client = client
 
-    def notify(self, notification: Notification) -> None:
+    def notify(self, outcome: DiffOutcome) -> None:
         """Answer the call."""
-        if not isinstance(notification, DiffAccepted):
+        if outcome.content is None:
             self._client.settled(self, ["DIFF_REJECTED", self.tab])
-            return
-        content = notification.params.content
-        try:
-            content.encode()
-        except UnicodeEncodeError:
-            self._client.server.unsendable(self, notification)
+        elif is_encodable(outcome.content):
+            self._client.settled(self, ["FILE_SAVED", outcome.content])
         else:
-            self._client.settled(self, ["FILE_SAVED", content])
+            self._client.server.unsendable(self, outcome)
 
     def withdraw(self) -> None:
         """The CLI doesn't wait for the person any more. What they have edited is kept in a tab."""
-        self.notify(DiffRejected(params=DiffOutcomeParams(file_path=self.path)))
+        self.notify(DiffOutcome(self.path))
         self._client.server.background(self._client.server.reviews.close(self, self.path))
 
     def handed_over(self) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic_core
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from pydantic import ValidationError
 from pydantic_core import to_json
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -25,7 +24,7 @@ from ... import json_text
 from ...clis.families import FAMILIES, Door
 from ...editor import WindowId
 from ...libraries.sdk import StreamableHTTPSessionManager
-from ...protocol import ContextUpdate, Notification, outcome
+from ...protocol import DiffOutcome, Notification, outcome
 from .. import sessions as sessions_module
 from ..endpoint import Caller
 from ..offer import AFTER, CANCELLED, ServedTools, failed
@@ -113,7 +112,7 @@ class App:
         ours = self._sessions.of(self._door)
         waiting = {self._resumed.outward(one.identifier): one.unsent() for one in ours if not one.stream}
         unsent = {
-            identifier: [one.model_dump(by_alias=True, exclude_none=True) for one in notifications]
+            identifier: [one.message for one in notifications]
             for identifier, notifications in waiting.items()
             if notifications
         }
@@ -184,7 +183,7 @@ class App:
             for waiting in self._endpoint.state.outboxes.pop(outward, []):
                 try:
                     session.notify(outcome(waiting))
-                except ValidationError as error:  # of another version of the package
+                except (KeyError, TypeError) as error:  # of another version of the package
                     logger.warning("A notification from before the reload can't be sent: %s", type(error).__name__)
         return identifier
 
@@ -535,10 +534,9 @@ class AwaitedSession:
         self._known_as = known_as
         self._outbox = outbox
 
-    def notify(self, notification: Notification) -> None:
-        """Keep an outcome until the CLI comes back. A context is made anew then."""
-        if not isinstance(notification, ContextUpdate):
-            self._outbox.append(notification.model_dump(by_alias=True, exclude_none=True))
+    def notify(self, outcome: DiffOutcome) -> None:
+        """Keep an outcome until the CLI comes back."""
+        self._outbox.append(outcome.message)
 
     def handed_over(self) -> dict[str, Any]:
         """As `Session.handed_over`."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from companion.editor import ReviewId, WindowId
 from companion.platforms.files import FileRefusedError
-from companion.protocol import Notification
+from companion.protocol import DiffOutcome
 from companion.review import disk
 from companion.review.disk import DiskFile, Encodings, SourceText, endings_change, read_file, refusal, stamp
 from companion.review.review import Review
@@ -334,5 +334,5 @@ class Nobody:
     def handed_over(self) -> dict[str, Any]:
         return {"session": self.cli}
 
-    def notify(self, notification: Notification) -> None:
-        raise AssertionError(notification)
+    def notify(self, outcome: DiffOutcome) -> None:
+        raise AssertionError(outcome)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from companion.editor import WindowId
-from companion.protocol import ContextUpdate, DiffAccepted, Notification
+from companion.protocol import DiffOutcome
 from companion.review import reviews as review_module
 from companion.review.disk import Encodings
 from companion.review.review import Review
@@ -48,10 +48,8 @@ class Listener:
     def handed_over(self) -> dict[str, Any]:
         return {"session": self.cli}
 
-    def notify(self, notification: Notification) -> None:
-        assert not isinstance(notification, ContextUpdate)
-        content = notification.params.content if isinstance(notification, DiffAccepted) else None
-        self.heard.append((notification.params.file_path, content))
+    def notify(self, outcome: DiffOutcome) -> None:
+        self.heard.append((outcome.file_path, outcome.content))
 
 
 @dataclass

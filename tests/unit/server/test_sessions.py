@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from companion.editor import ViewId, WindowId
-from companion.protocol import DiffOutcomeParams, DiffRejected, Notification
+from companion.protocol import DiffOutcome, Notification
 from companion.server import context, sessions
 from companion.server.context import CANDIDATES
 from companion.server.endpoint import Caller
@@ -335,8 +335,8 @@ class TestDelivery:
         return session
 
     @staticmethod
-    def outcome(path: str) -> DiffRejected:
-        return DiffRejected(params=DiffOutcomeParams(file_path=path))
+    def outcome(path: str) -> DiffOutcome:
+        return DiffOutcome(path)
 
     @staticmethod
     async def turns() -> None:
