@@ -64,20 +64,31 @@ class File:
         return message
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IdeContext:
-    """The open files and the folder's trust; each update replaces the previous one."""
+    """Notification: the open files and the folder's trust have changed. Each one replaces the one before.
+
+    It is made of plain values, since it is sent far more often than the others.
+    """
 
     open_files: Sequence[File]
     is_trusted: bool | None = None
 
     @property
     def message(self) -> dict[str, object]:
-        """As a JSON object."""
+        """The context as a JSON object."""
         state: dict[str, object] = {"openFiles": [file.message for file in self.open_files]}
         if self.is_trusted is not None:
             state["isTrusted"] = self.is_trusted
         return {"workspaceState": state}
+
+    @cached_property
+    def event(self) -> bytes:
+        """The notification as an event of a session's stream, made once for all sessions.
+
+        Raises ValueError for a text with half of a surrogate pair, which can't be sent.
+        """
+        return _event(to_json({"jsonrpc": "2.0", "method": "ide/contextUpdate", "params": self.message}))
 
 
 class _Arguments(BaseModel):
@@ -99,21 +110,6 @@ class CloseDiffArguments(_Arguments):
         default=False,
         description="The user has answered in the terminal. closeDiff never sends a notification in any case.",
     )
-
-
-@dataclass(frozen=True)
-class ContextUpdate:
-    """Notification: the context has changed. Made of plain values: it is sent far more often than all the others."""
-
-    params: IdeContext
-
-    @cached_property
-    def event(self) -> bytes:
-        """The notification as an event of a session's stream, made once for all sessions.
-
-        Raises ValueError for a text with half of a surrogate pair, which can't be sent.
-        """
-        return _event(to_json({"jsonrpc": "2.0", "method": "ide/contextUpdate", "params": self.params.message}))
 
 
 @dataclass(frozen=True)
@@ -141,15 +137,15 @@ def _event(message: bytes) -> bytes:
     return b"event: message\r\ndata: " + message + b"\r\n\r\n"
 
 
-Notification = ContextUpdate | DiffOutcome
+Notification = IdeContext | DiffOutcome
 
 
 def moved(notification: Notification, move: Callable[[str], str]) -> Notification:
     """A notification with other paths."""
     if isinstance(notification, DiffOutcome):
         return replace(notification, file_path=move(notification.file_path))
-    files = [replace(file, path=move(file.path)) for file in notification.params.open_files]
-    return ContextUpdate(params=replace(notification.params, open_files=files))
+    files = [replace(file, path=move(file.path)) for file in notification.open_files]
+    return replace(notification, open_files=files)
 
 
 def is_sendable(notification: Notification) -> bool:

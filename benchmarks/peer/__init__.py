@@ -188,10 +188,9 @@ class Ours:
         def send(companion: Any) -> None:
             file = protocol.File(path=f"/{time.monotonic_ns()}", timestamp=1)
             context = protocol.IdeContext([file])
-            update = protocol.ContextUpdate(params=context)
             for window in companion._windows.values():
                 for session in window.sessions:
-                    session.notify(update)
+                    session.notify(context)
 
         for _ in range(number):
             package.adapter().thread.post(send)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..editor import ViewId
 from ..exclusion import Sharing, is_encodable
 from ..platforms.programs import OPEN_FOLDERS
-from ..protocol import ContextUpdate, Cursor, File, IdeContext, is_sendable
+from ..protocol import Cursor, File, IdeContext, is_sendable
 from .sessions import Session
 from .window_screen import ContextRequest, OpenFile, Selection, WindowState
 
@@ -285,11 +285,10 @@ class ContextSender:
             return
         has_changed = _comparable(context) != _comparable(self._sent)
         self._sent = context
-        update = ContextUpdate(params=context)
         for session in self._server.sessions:
             if has_changed or session in newcomers:
-                session.notify(update)
-        if is_sendable(update):
+                session.notify(context)
+        if is_sendable(context):
             self._is_mute = False
 
     async def context(self) -> IdeContext | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..clis.elsewhere import PathMaps
 from ..clis.families import Door
 from ..libraries.sdk import MCPError
-from ..protocol import ContextUpdate, DiffOutcome, Notification, is_sendable, moved
+from ..protocol import DiffOutcome, IdeContext, Notification, is_sendable, moved
 from .endpoint import Caller
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Session:
         if not is_sendable(notification):
             self._server.unsendable(self, notification)
             return
-        if self._outbox and isinstance(notification, ContextUpdate):
+        if self._outbox and isinstance(notification, IdeContext):
             self._outbox = [*self.unsent()]
         self._outbox.append(notification)
         self._send()

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..clis.processes import wrote
 from ..handover import Inheritance, OpenConnection
-from ..protocol import ContextUpdate, DiffOutcome, Notification
+from ..protocol import DiffOutcome, IdeContext, Notification
 from ..review.review import Owner, Unclaimed
 from ..review.reviews import Reviews
 from ..settings import Settings
@@ -207,7 +207,7 @@ class WindowServer:
             why = UNSENT_TEXT.format(cli=session.cli, name=name)
             self.editor.messenger.keep_text(session.window, name, notification.content, why)
             session.notify(DiffOutcome(notification.file_path))
-        elif not isinstance(notification, ContextUpdate) or self.contexts.is_news():
+        elif not isinstance(notification, IdeContext) or self.contexts.is_news():
             self.editor.messenger.say(UNSENT.format(cli=session.cli), session.window)
 
     def admit(self, agent: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 
 from companion.editor import ViewId
 from companion.exclusion import DEFAULT_EXCLUDE
-from companion.protocol import ContextUpdate, Cursor, File, IdeContext
+from companion.protocol import Cursor, File, IdeContext
 from companion.server.context import MAX_FILES, MAX_SELECTED, FocusOrder, Listed, ide_context
 from companion.server.window_screen import OpenFile, Selection
 
@@ -27,7 +27,7 @@ def told(root: Path) -> str:
 def sent(files: list[OpenFile], order: FocusOrder, selection: Selection) -> dict[str, Any]:
     """The message that a CLI gets."""
     context = ide_context(Listed(files), order, selection, is_trusted=None)
-    return json.loads(ContextUpdate(context).event.partition(b"data: ")[2])["params"]
+    return json.loads(context.event.partition(b"data: ")[2])["params"]
 
 
 def test_the_sample_is_the_message_that_a_cli_gets(told: str) -> None:

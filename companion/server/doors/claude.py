@@ -37,7 +37,7 @@ from starlette.responses import PlainTextResponse, Response
 from ... import __version__, json_text
 from ...clis.families import FAMILIES, CliFamily, called
 from ...exclusion import is_encodable, shortened
-from ...protocol import ContextUpdate, DiffOutcome, FilePath, Notification
+from ...protocol import DiffOutcome, FilePath, IdeContext, Notification
 from ...review.review import Owner, Unclaimed
 from ...visible import is_plain
 from ..endpoint import Caller
@@ -540,7 +540,7 @@ class Client:
     def _notify(self, notification: Notification) -> bool:
         if self.wire is None or not self.wire.is_open or not self.wire.is_readable:
             return False
-        if isinstance(notification, ContextUpdate):
+        if isinstance(notification, IdeContext):
             self._tell()
         return True
 

@@ -24,7 +24,7 @@ from pydantic_core import to_json
 from ...exclusion import shortened
 from ...handover import OpenConnection
 from ...platforms.files import reason_of
-from ...protocol import ContextUpdate, FilePath, Notification
+from ...protocol import FilePath, IdeContext, Notification
 from ..http.app import App
 from ..http.connections import HttpServer
 from ..knowledge import NotSharedError
@@ -96,7 +96,7 @@ class CopilotTools(ServedTools):
 
     def write(self, session: Session, wire: StreamWire, notification: Notification) -> bool:
         """Tell a session what has changed: of its context, what this CLI wants to know."""
-        if not isinstance(notification, ContextUpdate) or (stream := session.stream) is None:
+        if not isinstance(notification, IdeContext) or (stream := session.stream) is None:
             return True
         pushes = self._pushes.get(session)
         if pushes is None or pushes.wire != wire:

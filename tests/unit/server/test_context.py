@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from companion.editor import ViewId
 from companion.exclusion import Sharing
-from companion.protocol import ContextUpdate, IdeContext
+from companion.protocol import IdeContext
 from companion.server.context import (
     CANDIDATES,
     MAX_FILES,
@@ -34,7 +34,7 @@ def units(text: str) -> int:
 
 def on_the_wire(context: IdeContext) -> dict[str, object]:
     """What is sent of a context."""
-    return json.loads(ContextUpdate(context).event.partition(b"data: ")[2])["params"]
+    return json.loads(context.event.partition(b"data: ")[2])["params"]
 
 
 def test_the_latest_focus_comes_first():

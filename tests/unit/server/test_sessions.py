@@ -247,7 +247,7 @@ def test_only_the_newest_of_the_waiting_contexts_is_sent(running: Running, files
 def _waiting(companion: Any, files: int) -> bool:
     """Whether a context of so many files waits in the outbox of the only session."""
     [session] = companion._windows[1].sessions
-    return [len(one.params.open_files) for one in session._outbox] == [files]
+    return [len(one.open_files) for one in session._outbox] == [files]
 
 
 def test_a_second_stream_takes_over_from_the_first(running: Running, files: list[str]):
