@@ -19,7 +19,7 @@ from typing import Any, TypeGuard
 from ..json_text import read_own, remove_if
 from ..platforms import files
 from ..platforms.files import reason_of
-from .families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName, DoorAddress
+from .families import FAMILIES, CliFamily, DiscoveryFolder, DiscoveryName
 
 IDE_NAME = "Sublime Text"
 IDE_INFO = {"name": "sublimetext", "displayName": IDE_NAME}
@@ -159,7 +159,7 @@ def content(
     """What the discovery files of a family say of a window; `delimiter` is that of paths where the CLI runs."""
     if family.lock:
         named = [folder for folder in folders if family.can_name(folder, delimiter)]
-        told = family.lock(DoorAddress(port, token, named, socket))
+        told = family.lock(token, named, socket)
     else:
         told = {"port": port, "workspacePath": family.workspace_path(folders, delimiter)}
     return {

@@ -156,17 +156,6 @@ Door = Literal["http", "websocket", "socket"]
 
 
 @dataclass(frozen=True, slots=True)
-class DoorAddress:
-    """Where a CLI finds the door of a window."""
-
-    port: int
-    token: str = field(repr=False)
-    folders: Sequence[str] = ()
-    socket: str = ""
-    """The path of the Unix socket or the name of the pipe, for a door that has one."""
-
-
-@dataclass(frozen=True, slots=True)
 class CliFamily:
     """How one family of CLIs finds an editor and how it differs from others."""
 
@@ -188,8 +177,11 @@ class CliFamily:
     door: Door = "http"
     client: str = ""
     """Its name in MCP's `clientInfo`, which tells it from others that read the same discovery file."""
-    lock: Callable[[DoorAddress], dict[str, Any]] | None = None
-    """What its discovery file says of a door, if that isn't what Qwen Code and Gemini CLI read."""
+    lock: Callable[[str, Sequence[str], str], dict[str, Any]] | None = None
+    """What its discovery file says of a window, if that isn't what Qwen Code and Gemini CLI read.
+
+    It gets the token, the folders, and the path of the Unix socket or the name of the pipe.
+    """
     host_variable: str = ""
     """The variable with the editor's host, for a CLI in a container that looks for none but its own 127.0.0.1."""
     own_variables: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -336,9 +328,9 @@ def _claude_home() -> Path:
     return _home("CLAUDE_CONFIG_DIR", ".claude")
 
 
-def _claude_lock(address: DoorAddress) -> dict[str, Any]:
+def _claude_lock(_token: str, folders: Sequence[str], _socket: str) -> dict[str, Any]:
     """What it reads in a lock file, besides the token and the editor's name."""
-    return {"pid": os.getpid(), "workspaceFolders": list(address.folders), "transport": "ws"}
+    return {"pid": os.getpid(), "workspaceFolders": list(folders), "transport": "ws"}
 
 
 CLAUDE_CODE = CliFamily(
@@ -386,15 +378,15 @@ def _copilot_home() -> Path:
     return _home("COPILOT_HOME", ".copilot")
 
 
-def _copilot_lock(address: DoorAddress) -> dict[str, Any]:
+def _copilot_lock(token: str, folders: Sequence[str], socket: str) -> dict[str, Any]:
     """What it reads in a lock file, besides the editor's name."""
     return {
-        "socketPath": address.socket,
+        "socketPath": socket,
         "scheme": "pipe",
-        "headers": {"Authorization": f"Nonce {address.token}"},
+        "headers": {"Authorization": f"Nonce {token}"},
         "pid": os.getpid(),
         "timestamp": int(time.time() * 1000),
-        "workspaceFolders": list(address.folders),
+        "workspaceFolders": list(folders),
     }
 
 
