@@ -285,16 +285,16 @@ class ClaudeDoor:
     """The WebSockets of one window."""
 
     def __init__(self, server: WindowServer) -> None:
-        self._server = server
+        self.server = server
+        self.tools = ClaudeTools(server)
+        self.clients: list[Client] = []
         self._access = Access(server)
-        self._tools = ClaudeTools(server)
-        self._clients: list[Client] = []
         self._inherited: list[tuple[Client, Mapping[str, Any]]] = []
         for one in server.endpoint.state.live:
-            client = Client(server, self._tools, one["family"], self._forget)
+            client = Client(self, one["family"])
             client.inherit(one)
             self._inherited.append((client, one))
-            self._clients.append(client)
+            self.clients.append(client)
 
     def protocol(self, **_: object) -> WebSocket:
         """What uvicorn gives a connection to whose client asks for a WebSocket."""
@@ -306,7 +306,7 @@ class ClaudeDoor:
             return refused
         if self._caller(headers) is None:
             return PlainTextResponse("Unauthorized", 401)
-        if len(self._clients) >= MOST_CONNECTIONS:
+        if len(self.clients) >= MOST_CONNECTIONS:
             return PlainTextResponse("Too many connections", 503, {"retry-after": "1"})
         return None
 
@@ -314,28 +314,25 @@ class ClaudeDoor:
         """A connection is open."""
         caller = self._caller(headers)
         assert caller  # noqa: S101 - it was let in
-        client = Client(self._server, self._tools, caller.name, self._forget)
+        client = Client(self, caller.name)
         client.wire = wire
-        self._clients.append(client)
+        self.clients.append(client)
         return client
 
     def _caller(self, headers: Headers) -> Caller | None:
-        return self._server.endpoint.caller(headers.get(TOKEN, ""), "websocket")
-
-    def _forget(self, client: Client) -> None:
-        self._clients.remove(client)
+        return self.server.endpoint.caller(headers.get(TOKEN, ""), "websocket")
 
     def owner_of(self, left: Mapping[str, Any], cli: str) -> Owner:
         """The owner of a review that was opened on a connection from before a reload."""
         for client, _ in self._inherited:
             if client.identifier == left["websocket"] and (found := client.proposals.get(left["call"])):
                 return found
-        return Unclaimed(self._server.endpoint.window, cli)
+        return Unclaimed(self.server.endpoint.window, cli)
 
     async def resume(self) -> None:
         """Go on with the connections of the previous instance."""
         # Not before: where the libraries fail, the next attempt begins with them.
-        inherited, self._inherited, self._server.endpoint.state.live = self._inherited, [], []
+        inherited, self._inherited, self.server.endpoint.state.live = self._inherited, [], []
         for client, left in inherited:
             client.wire = wire = WebSocket.resumed(self, client, left["unread"])
             connection: socket.socket = left["socket"]
@@ -349,11 +346,11 @@ class ClaudeDoor:
 
     async def answered(self) -> None:
         """Wait until no call is being answered, but those that wait for the person."""
-        await asyncio.gather(*(client.answered() for client in self._clients))
+        await asyncio.gather(*(client.answered() for client in self.clients))
 
     def release(self) -> list[dict[str, Any]]:
         """Leave the connections to the next instance, as plain data. One that can't be left ends here."""
-        return [left for client in list(self._clients) if (left := client.release())]
+        return [left for client in list(self.clients) if (left := client.release())]
 
     def mention(self, named: Sequence[Mention], family: CliFamily | None = None) -> tuple[int, list[str]]:
         """Put files, or lines of them from 1, into the prompt of each CLI, or of each of a family on this computer.
@@ -361,7 +358,7 @@ class ClaudeDoor:
         Returns into how many, and the paths that were left out since they would act there or mention another file: a
         CLI types them as they are.
         """
-        listening = [one for one in self._clients if one.is_listening and (family is None or one.cli == family.name)]
+        listening = [one for one in self.clients if one.is_listening and (family is None or one.cli == family.name)]
         left = [path for path, _ in named if not is_plain(path) or _MENTIONS.search(path)]
         rest = [(path, lines) for path, lines in named if path not in left]
         for client in listening:
@@ -372,7 +369,7 @@ class ClaudeDoor:
 
     def close(self) -> None:
         """Say goodbye to everybody."""
-        for client in list(self._clients):
+        for client in list(self.clients):
             client.close()
 
 
@@ -383,9 +380,7 @@ _MENTIONS = re.compile(r"\s@")
 class Client:
     """A CLI on a WebSocket."""
 
-    def __init__(
-        self, server: WindowServer, tools: ClaudeTools, caller: str, forget: Callable[[Client], object]
-    ) -> None:
+    def __init__(self, door: ClaudeDoor, caller: str) -> None:
         """`caller` is the family whose token it has, and where it runs; `clientInfo` may say that it is another."""
         self.wire: WebSocket | None = None
         [self.family] = called(caller)
@@ -394,9 +389,8 @@ class Client:
         self.identifier = secrets.token_hex(16)
         self.proposals: dict[int | str, Proposal] = {}
         """The open diffs, by the ids of their calls."""
-        self.server = server
-        self._tools = tools
-        self._forget = forget
+        self.server = door.server
+        self._door = door
         self._session: Session | None = None
         self._stream: Stream | None = None
         self._answering: dict[int | str, asyncio.Task[None]] = {}
@@ -446,7 +440,7 @@ class Client:
     def _end(self) -> None:
         for task in self._answering.values():
             task.cancel()
-        self._forget(self)
+        self._door.clients.remove(self)
         if self._stream:
             self._stream.end()
         if self._session:
@@ -632,7 +626,7 @@ class Client:
             case "closeAllDiffTabs":
                 return texts(f"CLOSED_{self._withdraw(lambda _: True)}_DIFF_TABS")
             case _:
-                return await self._tools.runs[name](arguments)
+                return await self._door.tools.runs[name](arguments)
 
     async def _open(self, session: Session, identifier: int | str, given: OpenDiff) -> dict[str, Any] | None:
         path = given.new_file_path
@@ -689,7 +683,7 @@ class Client:
         connection, unread = left
         for proposal in self.proposals.values():
             proposal.connection = connection
-        self._forget(self)
+        self._door.clients.remove(self)
         session = self._session
         return {
             "door": "websocket",

@@ -268,7 +268,7 @@ def test_a_cancel_whose_id_is_no_number_cancels_nothing(running: Running, connec
 
 
 def is_answering(running: Running) -> bool:
-    return running.do(lambda it: any(one._answering for one in it._windows[FIRST].websockets._clients))
+    return running.do(lambda it: any(one._answering for one in it._windows[FIRST].websockets.clients))
 
 
 def test_the_end_of_the_editor_is_a_rejection(start: Callable[..., Running], connect: Connect, path: str):

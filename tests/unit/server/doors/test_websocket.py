@@ -254,7 +254,7 @@ def test_a_client_that_reads_nothing_holds_up_neither_others_nor_the_memory(runn
     slow.socket.settimeout(1)
 
     def held(companion: Companion) -> list[int]:
-        wires = [one.wire for one in companion._windows[FIRST].websockets._clients]
+        wires = [one.wire for one in companion._windows[FIRST].websockets.clients]
         full = [one._transport for one in wires if one and not one.is_readable]
         return [transport.get_write_buffer_size() for transport in full if transport]
 
