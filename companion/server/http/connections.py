@@ -131,18 +131,11 @@ class _Config(uvicorn.Config):
 class Connection(H11Protocol):
     """One client's connection. A request finds it in its scope, as `scope["state"]["connection"]`."""
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        state: ServerState,
-        opened: Callable[[], object],
-        lost: Callable[[], object],
-    ) -> None:
-        super().__init__(config, state, {})
+    def __init__(self, server: HttpServer) -> None:
+        super().__init__(server.config, server.state, {})
         self.logger = logger
         self.access_log = False
-        self._opened = opened
-        self._lost = lost
+        self._server = server
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Put what gathers the writes of a turn between uvicorn and the socket."""
@@ -150,7 +143,7 @@ class Connection(H11Protocol):
         super().connection_made(gathered := cast("asyncio.Transport", self._gathered))
         self.flow = _Flow(gathered, self.conn)
         self.app_state = {"connection": self}
-        self._opened()
+        self._server.opened(self)
 
     def data_received(self, data: bytes) -> None:
         """Answer what has come."""
@@ -162,7 +155,7 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
         # uvicorn leaves the timer of a connection that was reset, which would keep all of it for KEEP_ALIVE seconds.
         self._unset_keepalive_if_required()
-        self._lost()
+        self._server.lost.set()
 
     @property
     def is_open(self) -> bool:
@@ -222,7 +215,7 @@ class HttpServer:
 
     def __init__(self, app: ASGIApp, websockets: Callable[..., asyncio.Protocol] | None = None) -> None:
         """`websockets` makes what goes on with a connection whose client asks for a WebSocket, if it may."""
-        self._config = _Config(
+        self.config = _Config(
             app,
             interface="asgi3",
             http="h11",
@@ -235,11 +228,11 @@ class HttpServer:
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE,
         )
-        self._config.load()
-        self._state = ServerState()
+        self.config.load()
+        self.state = ServerState()
         self._ages: dict[Connection, None] = {}
         """The connections, the oldest first."""
-        self._lost = asyncio.Event()
+        self.lost = asyncio.Event()
         """Set whenever a connection is closed."""
         self._acceptor: Acceptor | None = None
         self._pipes: list[asyncio.AbstractServer] = []
@@ -250,7 +243,7 @@ class HttpServer:
     @property
     def connections(self) -> list[Connection]:
         """The open connections, the oldest first."""
-        return [one for one in self._ages if one in self._state.connections]
+        return [one for one in self._ages if one in self.state.connections]
 
     async def open(self, listener: socket.socket, inherited: Sequence[OpenConnection] = ()) -> None:
         """Accept connections, and go on with those of the previous instance. The listener stays the caller's."""
@@ -329,25 +322,23 @@ class HttpServer:
         loop = asyncio.get_running_loop()
         end = loop.time() + limit
         while self.connections and ((left := end - loop.time()) > 0 or waits()):
-            self._lost.clear()
+            self.lost.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._lost.wait(), left if left > 0 else STEP)
+                await asyncio.wait_for(self.lost.wait(), left if left > 0 else STEP)
         for connection in self.connections:
             connection.transport.abort()
-        if tasks := list(self._state.tasks):
+        if tasks := list(self.state.tasks):
             _, stuck = await asyncio.wait(tasks, timeout=END)
             for task in stuck:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def _protocol(self) -> Connection:
-        connection = Connection(self._config, self._state, self._opened, self._lost.set)
-        self._ages[connection] = None
-        return connection
+        return Connection(self)
 
-    def _opened(self) -> None:
-        for gone in [one for one in self._ages if one.transport and one not in self._state.connections]:
-            del self._ages[gone]
+    def opened(self, connection: Connection) -> None:
+        """A client has connected."""
+        self._ages = dict.fromkeys([*self.connections, connection])
         silent = [one for one in self.connections if one.is_silent]
         for one in silent[: max(0, len(silent) - MAX_IDLE)]:
             one.shutdown()

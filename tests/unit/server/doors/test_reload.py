@@ -83,9 +83,7 @@ def test_a_message_that_is_half_here_is_answered_by_the_next_instance(start: Sta
     client.ask("ping")
     client.socket.sendall(whole[:20])
     until(
-        lambda: running.do(
-            lambda it: next(one.wire and one.wire._raw for one in it._windows[FIRST].websockets.clients)
-        )
+        lambda: running.do(lambda it: next(one.wire and one.wire._raw for one in it._windows[FIRST].websockets.clients))
     )
     unload(running)
     client.socket.sendall(whole[20:] + ping("more"))
