@@ -200,7 +200,10 @@ class SideMarks:
             lambda at=at, part=part: self._draw_lines(_key(CHANGES, at), part, texts, inline=inline)
             for at, part in enumerate(_parts(lines))
         ]
-        steps += [lambda at=at, part=part: self._hide(_key(GAPS, at), part) for at, part in enumerate(_parts(gaps))]
+        steps += [
+            lambda at=at, part=part: self._view.add_regions(_key(GAPS, at), _regions(part), flags=_HIDDEN)
+            for at, part in enumerate(_parts(gaps))
+        ]
         words = [] if inline else side.words
         if few and gone is None:
             gone = self._contents(side, links, inline=inline)
@@ -236,9 +239,6 @@ class SideMarks:
         for points, link in zip(side.lines, own, strict=True):
             (gaps if link is None and points[0] == points[1] else lines).append(points)
         return lines, gaps if self._kind == "inserted" else []
-
-    def _hide(self, key: str, gaps: Sequence[Points]) -> None:
-        self._view.add_regions(key, _regions(gaps), flags=_HIDDEN)
 
     def _draw_lines(self, key: str, lines: Sequence[Points], links: Sequence[str], *, inline: bool) -> None:
         regions = _regions(lines)

@@ -227,9 +227,8 @@ class DiffView:
     """
 
     proposal: sublime.View
-    """Only if `is_open`, as `marked`, `layout`, `group` and `focus_before`."""
+    """Only if `is_open`, as `marked`, `group` and `focus_before`."""
     marked: MarkedChanges
-    layout: Layout
     group: int
     focus_before: FocusBefore
     _before: GroupContents
@@ -260,6 +259,7 @@ class DiffView:
         self.generation = 0
         """Counts the drawings of the links, so that one of an older drawing can be told."""
         self.original: sublime.View | None = None
+        """Only side by side."""
         self.agent = agent
         self._title = f"{review.name} ← {agent}"
         self._act = partial(adapter.diffs.answers.follow, self)
@@ -283,7 +283,7 @@ class DiffView:
 
     def open(self, group: int, layout: Layout, focus_before: FocusBefore, left: InheritedViews | None = None) -> None:
         """Make the views in a group of the window. `left` has those from before the package was loaded again."""
-        self.group, self.layout, self.focus_before = group, layout, focus_before
+        self.group, self.focus_before = group, focus_before
         self._before = GroupContents(self.window, group)
         own = self._views_of_file()
         self._like = next((view for view in own if view.window() == self.window), next(iter(own), None))
@@ -320,8 +320,6 @@ class DiffView:
                 view.erase_phantoms(key) if view else None
         if left.original and left.original.is_valid():
             self._own_original(left.original)
-        elif self.layout == "side_by_side":
-            self.layout = "inline"
         self._own(left.proposal)
         self.proposal.set_name(self._title)
         self._removed.resume()
@@ -359,6 +357,11 @@ class DiffView:
             has_chosen_layout=self.has_chosen_layout,
         )
         return dict(vars(left))
+
+    @property
+    def layout(self) -> Layout:
+        """How it is shown."""
+        return "side_by_side" if self.original else "inline"
 
     @property
     def _is_inline(self) -> bool:
@@ -489,13 +492,10 @@ class DiffView:
         """Switch between side by side and inline. The proposal's view, text and undo history stay."""
         if not self.is_open:
             return
-        inline = self.layout == "side_by_side"
-        self.layout = "inline" if inline else "side_by_side"
-        if inline:
-            if self.original and self.original.is_valid():
-                self.original.close()
-            self.original = None
-        else:
+        original, self.original = self.original, None
+        if original and original.is_valid():
+            original.close()
+        elif not original:
             self._removed.hide()
             self._add_original_before()
         self._draw()
@@ -542,7 +542,7 @@ class DiffView:
 
     def go_inline(self) -> None:
         """The original was closed: show the diff inline."""
-        if self.layout == "side_by_side" and self.proposal.is_valid():
+        if self.original and self.proposal.is_valid():
             self.toggle_layout()
 
     def take_over(self, closing: DiffView) -> None:

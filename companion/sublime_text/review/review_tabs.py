@@ -45,7 +45,7 @@ class ReviewTabs:
         if record and record.kind == "review":
             self._adopt(view, self.feed(window))
         elif record and (point := kept_point(record.get(SINCE))):
-            self._begin(window, view, point)
+            self._adopt(view, SinceFeed(self._adapter, window, point))
 
     def show(self, window: sublime.Window) -> sublime.View:
         """Open the Review of a window, and go to it."""
@@ -59,7 +59,8 @@ class ReviewTabs:
 
     def _show_since(self, window: sublime.Window, point: SincePoint) -> None:
         open_one = self.tab(window, "review since")
-        tab = self._begin(window, open_one.view if open_one else self._new_view(window), point)
+        view = open_one.view if open_one else self._new_view(window)
+        tab = self._adopt(view, SinceFeed(self._adapter, window, point))
         self._adapter.focus.give(window, tab.view)
 
     def _new_view(self, window: sublime.Window) -> sublime.View:
@@ -151,9 +152,6 @@ class ReviewTabs:
             tab.close()
         self._tabs.clear()
         self._due.clear()
-
-    def _begin(self, window: sublime.Window, view: sublime.View, point: SincePoint) -> ReviewTab:
-        return self._adopt(view, SinceFeed(self._adapter, window, point))
 
     def _adopt(self, view: sublime.View, feed: ReviewFeed) -> ReviewTab:
         if before := self._tabs.get((feed.window.id(), feed.kind)):

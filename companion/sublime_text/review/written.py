@@ -95,7 +95,7 @@ class Onward:
     def stays(self, focused: sublime.View | None) -> bool:
         """Whether the person is where they were; `focused` is the view with the focus."""
         view = self.view
-        if not view.is_valid() or focused != view:
+        if focused != view:
             return False
         if self.what == "undo" and not self.found:
             return True  # it is loaded again, or gone from the disk
@@ -408,11 +408,10 @@ class WrittenChanges:
         self._adapter.on_another_thread(lambda: compared(changes.text, mine), answer)
 
     def _draw(self, view: sublime.View, row: ChangeRow, changes: FileChanges, typed: Sequence[Change]) -> None:
-        number = view.id()
-        if marked := self._views.get(number):
+        if marked := self._views.get(view.id()):
             marked.update(row, changes, typed)
         else:
-            marked = self._views[number] = WrittenView(self._adapter, view, row, changes, typed)
+            marked = self._views[view.id()] = WrittenView(self._adapter, view, row, changes, typed)
         if view.is_dirty():
             marked.edited()
         if sides := self.sides.with_baseline(view):

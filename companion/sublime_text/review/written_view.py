@@ -56,12 +56,7 @@ class WrittenView(MarkedChanges):
     """
 
     def __init__(
-        self,
-        adapter: Adapter,
-        view: sublime.View,
-        row: ChangeRow,
-        changes: FileChanges,
-        typed: Sequence[Change],
+        self, adapter: Adapter, view: sublime.View, row: ChangeRow, changes: FileChanges, typed: Sequence[Change]
     ) -> None:
         super().__init__(view, KEYS)
         self._adapter = adapter
