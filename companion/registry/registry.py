@@ -49,7 +49,6 @@ from .entries import (
 QUIET = 30.0
 """Seconds without a byte after which a download is given up."""
 _PIECE = 256 * 1024
-_AGENT = "QwenCompanion"
 
 Progress = Callable[[int, int], object]
 """Gets the bytes that have come and those that are to come, which is 0 if that isn't known. From any thread."""
@@ -120,7 +119,7 @@ def _open(url: str) -> Any:
     opener = urllib.request.build_opener(
         _SafeRedirects, urllib.request.HTTPSHandler(context=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
     )
-    request = urllib.request.Request(url, headers={"User-Agent": _AGENT})  # noqa: S310 - `is_address` was asked
+    request = urllib.request.Request(url, headers={"User-Agent": "QwenCompanion"})  # noqa: S310 - `is_address` was asked
     return opener.open(request, timeout=QUIET)
 
 
@@ -141,7 +140,6 @@ ARCHIVE_LIMIT = 1024**3
 ARCHIVE_SECONDS = 3600.0
 TELL = 1.0
 """Seconds between two messages on how far a download is."""
-_KEPT = "registry.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +193,7 @@ class AgentRegistry:
         return await asyncio.to_thread(self._look, copy, await self._environment(), anew)
 
     def _look(self, copy: bytes, environment: Mapping[str, str], anew: bool) -> AgentListing:
-        kept = os.path.join(paths.user_cache(), _KEPT)
+        kept = os.path.join(paths.user_cache(), "registry.json")
         entries, at = _kept(kept)
         why = ""
         if anew or not entries or not 0 <= time.time() - at < DAY:

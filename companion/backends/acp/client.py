@@ -344,8 +344,7 @@ class AcpAgent(Agent):
         return SessionPage(sessions=tuple(listed), cursor=page.after(cursor))
 
     async def delete_session(self, session: AgentSession) -> None:
-        self.need("sessions", "delete a conversation")
-        if not self.info.can_delete:
+        if not (self.info.can_list and self.info.can_delete):
             raise self.missing("delete a conversation")
         await self.call("session/delete", {"sessionId": session.id})
 
