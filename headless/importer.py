@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import marshal
 import os
 import sys
 from collections.abc import Callable, Sequence
 from types import CodeType, ModuleType
+from typing import cast
 
 from headless.packages import FolderSource, Package, Source, ZipSource
 
@@ -24,17 +28,45 @@ class PackageLoader(importlib.abc.Loader):
         """Run nothing: the editor doesn't run an `__init__.py` in the root folder of a package."""
 
 
-class FolderModuleLoader(importlib.machinery.SourceFileLoader):
-    """Loads a module from a folder, without a bytecode cache.
+COMPILED = os.path.join(os.path.dirname(__file__), "__pycache__", f"packages.{sys.implementation.cache_tag}")
+"""The folder of what was compiled of the editor's packages, a file for each name of a module."""
 
-    The cache tells versions apart by the second of their last change and by size: both may be the same for a module
+
+class FolderModuleLoader(importlib.machinery.SourceFileLoader):
+    """Loads a module from a folder, with a bytecode cache of its own.
+
+    Python's tells versions apart by the second of their last change and by size: both may be the same for a module
     that a test rewrites. Also, nothing is written into the person's folder.
     """
 
     def get_code(self, fullname: str) -> CodeType:
-        """The module's code, compiled again."""
+        """The module's code, compiled again unless its source and its path are those of the last time."""
         path = self.get_filename(fullname)
-        return self.source_to_code(self.get_data(path), path)
+        source = self.get_data(path)
+        compiled = os.path.join(COMPILED, fullname)
+        version = hashlib.blake2b(os.fsencode(path) + b"\0" + source, digest_size=32).digest()
+        with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
+            with open(compiled, "rb") as file:
+                known = file.read()
+            if known.startswith(version):
+                return cast("CodeType", marshal.loads(known[len(version) :]))  # noqa: S302 - as of any other __pycache__
+        code = self.source_to_code(source, path)
+        if not sys.dont_write_bytecode:
+            _write(compiled, version + marshal.dumps(code))
+        return code
+
+
+def _write(path: str, data: bytes) -> None:
+    """Put a file in its place, whole. It is no failure if that can't be done."""
+    mine = f"{path}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(mine, "wb") as file:
+            file.write(data)
+        os.replace(mine, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.remove(mine)
 
 
 class ZipModuleLoader(importlib.abc.SourceLoader):

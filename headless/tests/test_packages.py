@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib.resources
+import os
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import sublime
 
-from headless import host, keymap
+from headless import host, importer, keymap
 from headless.app import Application
 
 PLUGIN = """
@@ -81,6 +83,37 @@ def test_a_package_loads_and_its_resources_can_be_read(app: Application, view: A
         sublime.load_resource("Packages/Sample/inner")
     with pytest.raises(sublime.FileTooLargeError):
         sublime.load_binary_resource("Packages/Sample/inner/data.txt", 3)
+
+
+def test_a_module_is_compiled_once_for_each_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Also if what was compiled is cut short, and if two texts have the same size and time."""
+    monkeypatch.setattr(importer, "COMPILED", str(tmp_path / "compiled"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    module, compiled = tmp_path / "module.py", tmp_path / "compiled" / "Sample.module"
+    loader, texts = importer.FolderModuleLoader("Sample.module", str(module)), list[bytes]()
+    compile_source = loader.source_to_code
+    monkeypatch.setattr(loader, "source_to_code", lambda text, path: texts.append(text) or compile_source(text, path))
+
+    def value() -> int:
+        loaded: Any = ModuleType("Sample.module")
+        loader.exec_module(loaded)
+        return loaded.VALUE
+
+    for text in (b"VALUE = 1", b"VALUE = 2"):
+        module.write_bytes(text)
+        os.utime(module, (1, 1))
+        assert (value(), value()) == (int(text[-1:]), int(text[-1:]))
+    assert texts == [b"VALUE = 1", b"VALUE = 2"]
+    compiled.write_bytes(compiled.read_bytes()[:40])
+    assert (value(), len(texts)) == (2, 3)
+    assert [path.name for path in compiled.parent.iterdir()] == ["Sample.module"]
+
+
+def test_what_is_compiled_need_not_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "module.py").write_text("VALUE = 1")
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(importer, "COMPILED", str(tmp_path / "file"))
+    assert importer.FolderModuleLoader("Sample.module", str(tmp_path / "module.py")).get_code("Sample.module")
 
 
 def test_a_reload_unloads_first_and_leaves_submodules_alone(app: Application, sample: Path):
