@@ -1,8 +1,8 @@
 """One chat: reads and shows its conversation, and sends what the person writes.
 
 Two tasks run while it is open: its `connection` reads, and its `renderer` shows, as often as the screen is ready. What
-the person does comes from `chats`, which also has the `ChatWindow` that the chats of a window share. `Left` is what one
-instance of the package leaves of a chat to the next one.
+the person does comes from `chats`, which also has the `ChatWindow` that the chats of a window share. `LeftChat` is what
+one instance of the package leaves of a chat to the next one.
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ class Chat:
         session: str = "",
         agent: AgentCommand | None = None,
         chosen: Chosen | None = None,
-        left: Left | None = None,
+        left: LeftChat | None = None,
     ) -> None:
         """`session` is the id of the one to resume, empty for a new one.
 
@@ -278,7 +278,7 @@ class Chat:
         self.id = chat_id
         self.place = place
         self.window = place.id
-        self._left = left or Left(folder)
+        self._left = left or LeftChat(folder)
         self.connector = Connector(place, place.daemons, folder, agent)
         self.connector.inherited = self._left.process
         self.connection = ChatConnection(self.connector, place, session, chosen)
@@ -350,7 +350,7 @@ class Chat:
         if goes_on and left.conversation and (conversation := restored(left.conversation)):
             self.connection.conversation = conversation
             self.outbox.inherit(left.queued, left.held)
-            self._left, unsent = Left(held=left.held), left.unsent
+            self._left, unsent = LeftChat(held=left.held), left.unsent
         else:
             unsent = self._give_up()
         self.connector.private.may_restart = True
@@ -361,7 +361,7 @@ class Chat:
     def _give_up(self) -> list[Returned]:
         """Nobody goes on with what an earlier instance has left. Returns what waited there."""
         self.connector.end_inherited()
-        left, self._left = self._left, Left()
+        left, self._left = self._left, LeftChat()
         return [*left.unsent, *map(Returned, (*left.held.values(), *left.queued.values()))]
 
     def close(self, why: str = CLOSED) -> None:
@@ -729,7 +729,7 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
 
 
 @dataclass
-class Left:
+class LeftChat:
     """What one instance of the package leaves of a chat to the next one; `Chat.stop` has it as plain data."""
 
     folder: str = ""
@@ -750,7 +750,7 @@ class Left:
     """Whether a turn ran."""
 
     @classmethod
-    def of(cls, left: Mapping[str, Any]) -> Left:
+    def of(cls, left: Mapping[str, Any]) -> LeftChat:
         """What another instance has left.
 
         Raises:

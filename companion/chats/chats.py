@@ -25,7 +25,7 @@ from ..platforms import programs
 from ..platforms.files import HangingError, real_folder
 from ..review.reviews import Reviews
 from ..settings import DaemonSettings
-from .chat import CHANGED, CLOSED, QUICK_STOP_LIMIT, Chat, Left
+from .chat import CHANGED, CLOSED, QUICK_STOP_LIMIT, Chat, LeftChat
 from .chat_screen import ChatScreen
 from .connection import Chosen
 from .history import ChangedFile, changed_in
@@ -149,7 +149,7 @@ class Chats:
         self.by_id: dict[ChatId, Chat] = {}
         """Those that are open."""
         self._unopened: dict[ChatId, tuple[WindowId, Mapping[str, Any]]] = {}
-        """The windows of chats that nobody has opened since a reload, and what was left of them (`Left`)."""
+        """The windows of chats that nobody has opened since a reload, and what was left of them (`LeftChat`)."""
         self.shared: dict[WindowId, ChatWindow] = {}
         """What the chats of each window share, once there was one."""
         self._ending: set[asyncio.Task[None]] = set()
@@ -219,7 +219,7 @@ class Chats:
         kept of those of a `Render`. What waits comes back if nobody here knows the chat: it is from before a restart.
         """
         chat = self.get(chat_id)
-        left = Left.of(self._unopened[chat_id][1]) if chat_id in self._unopened else None
+        left = LeftChat.of(self._unopened[chat_id][1]) if chat_id in self._unopened else None
         shown = chat.shown if chat else (left.folder, left.agent, left.session) if left else None
         if shown and not session and shown[:2] == (folder, agent):
             session = shown[2]
@@ -292,7 +292,7 @@ class Chats:
         if chat_id not in self._unopened:
             return None
         window, plain = self._unopened.pop(chat_id)
-        left = Left.of(plain)
+        left = LeftChat.of(plain)
         return Chat(chat_id, self.window(window), left.folder, left=left)
 
     def show(self, chat_id: ChatId, session: str = "", chosen: Chosen | None = None) -> None:
@@ -384,7 +384,7 @@ class Chats:
         What waited in one that can't be read comes back from its tab.
         """
         try:
-            left = Left.of(plain)
+            left = LeftChat.of(plain)
         except ValueError:
             logger.exception("A chat of another version of the package can't be taken over")
             place = self.window(window)
