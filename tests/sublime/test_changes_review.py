@@ -434,7 +434,7 @@ class TestWritten(ChangesCase):
         yield from self.waits(code=("modified", 1))
         yield 500  # what waits is told before the tab has the text
         adapter = loaded("sublime_text.package").adapter()
-        adapter.unsaved.decide(self.code, "merge")
+        adapter.unsaved.do(self.code, "merge")
         yield lambda: "unseen" in text_of(self.code)
         self.on_screen.go(self.window, None)
         yield lambda: self.marked_lines() == ["unseen"]

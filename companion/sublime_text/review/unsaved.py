@@ -321,26 +321,28 @@ class UnsavedTexts:
         """Ask what becomes of a view's text."""
         if written := self._written.get(view.id()):
             choices: list[PanelItem] = [
-                (caption, details, partial(self.decide, view, what)) for what, (caption, details) in CHOICES.items()
+                (caption, details, partial(self.do, view, what)) for what, (caption, details) in CHOICES.items()
             ]
             choose(window, choices, _words(written))
 
-    def decide(self, view: sublime.View, what: str) -> None:
+    def do(self, view: sublime.View, what: str) -> None:
         """Do one of `CHOICES`."""
         written = self._written.get(view.id())
         if written is None:
             return
-        if what == "keep":
-            self._decided[view.id()] = written.digest, written.bases
-            self._end(view)
-            return
         mine, encodings = text_of(view), encodings_of(written.path)
-        if what == "merge":
-            self._adapter.on_another_thread(
-                lambda: _merged(written, mine, encodings), lambda found: self._put(written, mine, found)
-            )
-        else:
-            self._take_theirs(written, mine, encodings, READINGS)
+        match what:
+            case "keep":
+                self._decided[view.id()] = written.digest, written.bases
+                self._end(view)
+            case "merge":
+                self._adapter.on_another_thread(
+                    lambda: _merged(written, mine, encodings), lambda found: self._put(written, mine, found)
+                )
+            case "take":
+                self._take_theirs(written, mine, encodings, READINGS)
+            case _:
+                pass
 
     def _put(self, written: _Written, mine: str, found: tuple[str, _Theirs] | None) -> None:
         view = written.view
@@ -410,7 +412,7 @@ class UnsavedTexts:
         content = f'<body id="qwen-companion-unsaved">{_STYLE}<div>{safe(_words(written))} {_LINKS}</div></body>'
         at = view.line(view.visible_region().begin()).begin()
         written.phantom = view.add_phantom(
-            PHANTOM, sublime.Region(at), content, sublime.PhantomLayout.BLOCK, partial(self.decide, view)
+            PHANTOM, sublime.Region(at), content, sublime.PhantomLayout.BLOCK, partial(self.do, view)
         )
 
 
@@ -537,5 +539,9 @@ class OverwrittenTexts:
             if phantoms.view.is_valid():
                 phantoms.update([])
 
-    def _clicked(self, view: sublime.View, _: str) -> None:
-        self.compare(view)
+    def _clicked(self, view: sublime.View, href: str) -> None:
+        match href:
+            case "compare":
+                self.compare(view)
+            case _:
+                pass

@@ -98,8 +98,12 @@ class WrittenView(MarkedChanges):
 
     def _clicked(self, href: str) -> None:
         what, _, number = href.partition(":")
-        found = [(self.changes.changes[int(number)][4], None)]
-        self._adapter.written.decide(self, "keep" if what == "keep" else "undo", found, lambda: None)
+        match what:
+            case "keep" | "undo":
+                found = [(self.changes.changes[int(number)][4], None)]
+                self._adapter.written.decide(self, what, found, lambda: None)
+            case _:
+                pass
 
     @property
     def is_current(self) -> bool:
