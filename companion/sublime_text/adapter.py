@@ -151,8 +151,10 @@ class Adapter:
 
         self.thread.post(lambda companion: self._questions(put(companion)))
 
-    def on_another_thread(self, call: Callable[[], T], done: Callable[[T], object]) -> None:
-        """Call something that may take a while, and then `done` with its result on the UI thread.
+    def on_another_thread(
+        self, call: Callable[[], T], done: Callable[[T], object], failed: Callable[[], object] = lambda: None
+    ) -> None:
+        """Call something that may take a while, and then `done` with its result on the UI thread, or else `failed`.
 
         The companion is not needed: it may be starting, or lack its libraries.
         """
@@ -162,6 +164,7 @@ class Adapter:
                 result = call()
             except Exception:
                 logger.exception("A call on another thread failed")
+                self.bridge.post(failed)
             else:
                 self.bridge.post(lambda: done(result))
 

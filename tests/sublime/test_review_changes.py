@@ -265,6 +265,18 @@ class TestReverting(ChangesCase):
         yield from self.accepted()
         self.assertEqual(self.content, PROPOSAL)
 
+    def test_after_an_undo_that_fails_the_diff_can_still_be_answered(self) -> Steps:
+        """What came after it would wait for ever."""
+        yield from self.open_changes()
+        self.put_caret(ROWS[0])
+        with patch.object(loaded("sublime_text.review.answers"), "edits_of", side_effect=RecursionError):
+            self.command("undo_change")
+            self.command("accept_diff")
+            yield lambda: self.screen.said("can't be done")
+        self.assertEqual((self.cli.outcomes, text_of(self.proposal)), ([], PROPOSAL))
+        yield from self.accepted()
+        self.assertEqual(self.content, PROPOSAL)
+
     def test_every_change_at_a_caret_or_in_a_selection_is_reverted_in_one_step(self) -> Steps:
         """Of three carets only the first counted, of a selection over two changes nothing."""
         yield from self.open_changes()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 TARGETS = "qwen_companion.targets"
 """Key of the hidden regions that keep a command's carets while the proposal is edited."""
 OVERTAKEN = "The proposal was edited meanwhile: do that again."
+FAILED = "This can't be done here. The console has the error."
 NOT_EDITABLE = "Accept or reject {name} as a whole: {cli} takes no edits."
 EDITED = "This change was edited meanwhile: look at it again."
 NO_CHANGE = "There is no change at the caret."
@@ -137,8 +138,16 @@ class ChangeActions:
                 self._adapter.diffs.tell(lambda reviews: reviews.texts.reverted(number, text, after))
         else:
             self._refuse(OVERTAKEN if edits else EDITED if target.fingerprints else NO_CHANGE)
+        self._go_on()
+
+    def _failed(self) -> None:
+        self._refuse(FAILED)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """A command is done: run what waits behind it."""
         self._waiting = None
-        proposal.erase_regions(TARGETS)
+        self._diff.proposal.erase_regions(TARGETS)
         self.run()
 
     def _refuse(self, why: str) -> None:
@@ -193,6 +202,7 @@ class ChangeActions:
             self._adapter.on_another_thread(
                 lambda: edits_of(target, original, shown, text),
                 lambda found: self._make(target, text, version, *found),
+                self._failed,
             )
 
 
