@@ -323,8 +323,8 @@ class Asking:
         self.cli = "My Agent"
         self.contents: list[str | None] = []
 
-    def notify(self, notification: Any) -> None:
-        self.contents.append(getattr(notification.params, "content", None))
+    def notify(self, outcome: Any) -> None:
+        self.contents.append(outcome.content)
 
 
 class TestEditedProposal(ChangesCase):
