@@ -17,7 +17,7 @@ modules.install()
 
 import sublime  # noqa: E402
 
-from headless import diff  # noqa: E402
+from headless import diff, importer  # noqa: E402
 from headless.app import Application  # noqa: E402
 from tests.sublime.cli import Cli  # noqa: E402
 
@@ -42,6 +42,8 @@ class Editor:
         if not counts_collections:
             gc.callbacks.append(self._collected)
         self.app.new_window([folder])
+        # An installed package is a zip, of which the editor keeps nothing that was compiled.
+        importer.COMPILED = os.devnull  # pyright: ignore[reportConstantRedefinition]
         self.app.loader.add(str(ROOT), "QwenCompanion")
 
     def start(self) -> None:
