@@ -160,12 +160,12 @@ class Holder(ModuleType):
                     _reject(review, one.outboxes)
                     _forget_call(review["owner"], one.live)
                 one.reviews, one.local = [], None
+        if reviews:  # before anything that a disk may hold up
+            chores.abandon_reviews(reviews)
         for one in left:
             _remove_files(one.files, one.tokens)
         for listener in sockets:
             local_sockets.remove(listener)
-        if reviews:
-            chores.abandon_reviews(reviews)
 
     def take_outbox(self, token: str, session: str) -> list[dict[str, Any]]:
         """What a CLI with this token, whose session has this id, has not been told yet. It gets that now."""

@@ -292,6 +292,24 @@ def test_without_a_next_instance_each_diff_is_rejected_once_and_its_views_are_gi
     stream.take("ide/contextUpdate")
 
 
+def test_a_disk_that_hangs_takes_no_text_from_the_person_if_no_instance_follows(
+    start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they have edited is kept before the discovery files are removed."""
+    monkeypatch.setattr(handover, "GRACE", 0.1)
+    answers = threading.Event()
+    monkeypatch.setattr(handover, "remove_if", lambda *_: answers.wait(LIMIT))
+    running, path = start(), str(project / "a.py")
+    cli, _ = running.listening()
+    cli.open_diff(path, "new\n")
+    number = running.diff(path).review.number
+    unload(running)
+    try:
+        until(lambda: running.editor.abandoned == [number], LIMIT / 4)
+    finally:
+        answers.set()
+
+
 def test_a_stranger_hears_nothing_of_what_was_rejected(
     start: Start, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
