@@ -40,11 +40,13 @@ class FolderModuleLoader(importlib.machinery.SourceFileLoader):
     """
 
     def get_code(self, fullname: str) -> CodeType:
-        """The module's code, compiled again unless its source and its path are those of the last time."""
+        """The module's code, compiled again unless its source, its path and Python are those of the last time."""
         path = self.get_filename(fullname)
         source = self.get_data(path)
         compiled = os.path.join(COMPILED, fullname)
-        version = hashlib.blake2b(os.fsencode(path) + b"\0" + source, digest_size=32).digest()
+        # Python's number for what its bytecode means, and whether assertions are left out.
+        python = b"%b%d" % (importlib.util.MAGIC_NUMBER, sys.flags.optimize)
+        version = hashlib.blake2b(b"\0".join([python, os.fsencode(path), source]), digest_size=32).digest()
         with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
             with open(compiled, "rb") as file:
                 known = file.read()

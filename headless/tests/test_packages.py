@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.resources
+import importlib.util
 import os
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -107,6 +109,29 @@ def test_a_module_is_compiled_once_for_each_text(tmp_path: Path, monkeypatch: py
     compiled.write_bytes(compiled.read_bytes()[:40])
     assert (value(), len(texts)) == (2, 3)
     assert [path.name for path in compiled.parent.iterdir()] == ["Sample.module"]
+
+
+def test_what_another_python_has_compiled_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """One of the same version that leaves assertions out, or a test version, whose bytecode differs."""
+    monkeypatch.setattr(importer, "COMPILED", str(tmp_path / "compiled"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    (module := tmp_path / "module.py").write_text("assert False")
+    compile_it = f"""
+import sys
+from headless import importer
+sys.dont_write_bytecode = False
+importer.COMPILED = {importer.COMPILED!r}
+importer.FolderModuleLoader("Sample.module", {str(module)!r}).get_code("Sample.module")
+"""
+    subprocess.run([sys.executable, "-O", "-c", compile_it], check=True, cwd=Path(importer.__file__).parents[1])
+    [compiled] = (tmp_path / "compiled").iterdir()
+    loader = importer.FolderModuleLoader("Sample.module", str(module))
+    with pytest.raises(AssertionError):
+        loader.exec_module(ModuleType("Sample.module"))
+    before = compiled.read_bytes()
+    monkeypatch.setattr(importlib.util, "MAGIC_NUMBER", b"else")
+    loader.get_code("Sample.module")
+    assert compiled.read_bytes() != before
 
 
 def test_what_is_compiled_need_not_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
