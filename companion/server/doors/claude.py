@@ -81,6 +81,7 @@ class OpenDiff(Arguments):
     new_file_path: FilePath
     new_file_contents: StrictStr
     tab_name: StrictStr
+    old_file_path: StrictStr = ""
 
 
 class CloseTab(Arguments):

@@ -108,6 +108,14 @@ def test_nothing_that_runs_code_is_offered(running: Running, connect: Connect):
     assert client.answer(client.start("executeCode", code="1"))["error"]["code"] == -32602
 
 
+def test_the_diff_tools_are_listed_with_each_argument_that_claude_code_gives_them(running: Running, connect: Connect):
+    tools = connect(running).ask("tools/list")["result"]["tools"]
+    listed = {tool["name"]: set(tool["inputSchema"].get("properties", ())) for tool in tools}
+    assert listed["openDiff"] == {"old_file_path", "new_file_path", "new_file_contents", "tab_name"}
+    assert listed["close_tab"] == {"tab_name"}
+    assert listed["closeAllDiffTabs"] == set()
+
+
 def test_opencode_is_known_by_its_name_and_gets_no_diffs(running: Running, connect: Connect, path: str):
     client = connect(running, "opencode")
     names = {tool["name"] for tool in client.ask("tools/list")["result"]["tools"]}
