@@ -178,17 +178,18 @@ class Provenance:
             await asyncio.to_thread(self._proposed.look, proposals)  # their texts may be large
             allowed = await asyncio.to_thread(self._transcripts.allow, wanted)
             await self._ask_first(wanted, allowed)
-            found: dict[str, tuple[CliTranscript, int, list[WindowId]]] = {}
+            found: dict[str, tuple[CliTranscript, list[WindowId]]] = {}
             for kind, window in sorted(allowed):
                 read, since = await asyncio.to_thread(_read, self._transcripts, kind, window, self._sharing(window))
                 read = [transcript for transcript in read if transcript.talk.session not in chats]
                 for transcript in read:
-                    found.setdefault(transcript.path, (transcript, since, []))[2].append(window)
+                    found.setdefault(transcript.path, (transcript, []))[1].append(window)
+                    self._follow(window, transcript, since)  # before the next window dates its turns
                 if own := [each for each in proposals if each.reader == (kind, window)]:
                     reasons = await asyncio.to_thread(self._proposed.reasons, own, read, self._sharing(window))
                     for number, reason in reasons.items():
                         self._explain(number, reason)
-            told = {key for seen in found.values() for key in self._follow(*seen)}
+            told = {key for seen in found.values() for key in self._log_fresh(*seen)}
             for key, reader in list(self._running.items()):
                 if key not in told or reader not in allowed:  # the transcript has gone, its folder, or the CLI
                     self._end(key)
@@ -208,26 +209,29 @@ class Provenance:
             self.question = QUESTION.format(cli=KINDS[kind])
             self._messages.say(self.question, window)
 
-    def _follow(self, transcript: CliTranscript, since: int, windows: Sequence[WindowId]) -> Iterator[str]:
-        """Take on what the turns of a transcript have done since, for the windows that see it. Gives those that run.
+    def _follow(self, window: WindowId, transcript: CliTranscript, since: int) -> None:
+        """Take on which turns of a transcript have begun and ended. Of several windows the first one has them.
 
-        They begin and end in the first window. `since` is when it was looked at before, as `Transcripts.look` has it.
+        `since` is when the window looked before, as `Transcripts.look` has it.
         """
         for turn in transcript.talk.turns:
-            if is_new := turn.state == "new":
+            reported = transcript.reported(turn)
+            if turn.state == "new":
                 turn.state, turn.began = "running", time.time()
-            reported, has_all = transcript.reported(turn), transcript.has_all_of(turn)
-            if is_new:
                 words = " ".join(turn.prompt.split())[:MAX_WORDS]
-                self._running[reported.turn] = transcript.kind, windows[0]
-                sent = max(since, turn.after)
-                self._turns.turn_began(windows[0], TERMINAL, reported.agent, reported.turn, words, sent)
+                self._running[reported.turn] = transcript.kind, window
+                self._turns.turn_began(window, TERMINAL, reported.agent, reported.turn, words, max(since, turn.after))
             is_over = turn.is_over or time.monotonic() - transcript.grown_at > SILENT
-            if turn.state == "running" and is_over and has_all:
+            if turn.state == "running" and is_over and transcript.has_all_of(turn):
                 turn.state = "ended"
                 self._end(reported.turn)
+
+    def _log_fresh(self, transcript: CliTranscript, windows: Sequence[WindowId]) -> Iterator[str]:
+        """Log what the turns of a transcript have done since, for the windows that see it. Gives those that run."""
+        for turn in transcript.talk.turns:
+            reported = transcript.reported(turn)
             fresh = {call.id for call in turn.calls} - turn.logged
-            if fresh and turn.state != "old" and has_all:
+            if fresh and turn.state != "old" and transcript.has_all_of(turn):
                 turn.logged |= fresh
                 self._log(windows, reported)
             if turn.state == "running":

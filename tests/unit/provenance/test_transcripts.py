@@ -372,6 +372,38 @@ async def test_what_two_windows_see_of_a_cli_begins_and_ends_in_one_of_them(tmp_
     assert len(calls) == len(set(calls))
 
 
+async def test_a_turn_begins_in_a_window_although_another_one_is_new_to_its_folder(tmp_path: Path) -> None:
+    """The other one takes what is over by then for a turn of before."""
+    terminal = await ready(tmp_path)
+    terminal.windows[SECOND] = "."
+    path = terminal.folder / "shop.py"
+    path.write_text(SHOP + "written = 1\n")
+    for line in here(terminal, [ask("Write it"), *call(path, SHOP, SHOP + "written = 1\n"), done()]):
+        terminal.say(line)
+    await terminal.look(2)
+    assert [event[0] for event in terminal.looks.events] == ["began", "ended"]
+    assert terminal.looks.windows == [WINDOW] * 2
+
+
+@pytest.mark.parametrize("second", [None, "elsewhere"], ids=["one window", "two windows"])
+async def test_a_prompt_was_sent_after_what_the_one_before_it_has_written(tmp_path: Path, second: str | None) -> None:
+    """Both are seen by the same look, and another window has other files."""
+    terminal = await ready(tmp_path)
+    if second:
+        (terminal.folder / second).mkdir()
+        terminal.windows[SECOND] = second
+        await terminal.look()
+    sent: list[int] = []
+    terminal.looks.turn_began = lambda *began: sent.append(began[-1])
+    path = terminal.folder / "shop.py"
+    path.write_text(SHOP + "written = 1\n")
+    for line in here(terminal, [ask("Write it"), *call(path, SHOP, SHOP + "written = 1\n"), ask("Go on", "u2")]):
+        terminal.say(line)
+    await terminal.look()
+    assert len(sent) == 2
+    assert sent[1] > path.stat().st_mtime_ns
+
+
 async def test_a_file_is_logged_for_the_window_that_has_it_whoever_reads_last(tmp_path: Path) -> None:
     """The CLI runs in a folder that both have; the file is outside of that of the second one."""
     terminal = await ready(tmp_path)
