@@ -649,8 +649,8 @@ class CliTranscript:
                 self._document(entry.read(DOCUMENT).data)
                 return
             if size < self._at:
-                self._at, self.talk.begins_later = 0, False
-            start = max(self._at, size - (STEP if self._at else TAIL))
+                self._at, self._size, self.talk.begins_later = 0, -1, False
+            start = max(self._at, size - (TAIL if self._size < 0 else STEP))
             content = entry.read_end(size - start)
             # It may have grown since, and then these are its last bytes.
             begin = max(0, content.found.st_size - (size - start))

@@ -890,6 +890,22 @@ def test_a_large_transcript_is_read_from_its_end_and_then_only_what_is_new(
     assert transcript.talk.turns[-1].prompt == "anew"
 
 
+def test_a_transcript_that_was_empty_at_first_is_read_from_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lost the first lines if it had grown to more than is read of one that nobody has looked at."""
+    monkeypatch.setattr(transcripts, "TAIL", 1_000)
+    path = tmp_path / "new.jsonl"
+    path.touch()
+    transcript = CliTranscript("qwen", str(tmp_path), "new.jsonl")
+    transcript.read()
+    calls = call(tmp_path / "a.py", "", "x = 1\n" * 500)
+    path.write_text("".join(json.dumps(line) + "\n" for line in (ask("Write it"), *calls)))
+    transcript.read()
+    [turn] = transcript.talk.turns
+    assert (turn.prompt, len(turn.calls), transcript.talk.begins_later) == ("Write it", 1, False)
+
+
 def test_a_hundred_thousand_lines_do_not_stay_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "many.jsonl"
     path.write_text("".join(json.dumps(ask("x", f"u{number}")) + "\n" for number in range(100_000)))
