@@ -443,6 +443,18 @@ class TestWithoutTerminus(CompanionCase):
         yield 1200
         self.assertFalse(self.screen.said("has opened no terminal"))
 
+    def test_a_terminal_that_opens_after_a_reload_is_not_told(self) -> Steps:
+        """Only the next instance of the package hears of it."""
+        self.set_limit("sublime_text.terminal.terminals", "OPENING", 1000)
+        terminals = loaded("sublime_text.terminal.terminals")
+        terminus = Terminus(self)
+        heard = lambda view, mark: view.settings().set(terminals.TERMINAL_SETTING, mark)  # noqa: E731
+        with patch.object(terminals, "opened", heard):
+            self.window.run_command("qwen_companion_run", {"cli": "qwen"})
+            yield lambda: terminus.views
+            yield 1200
+        self.assertFalse(self.screen.said("has opened no terminal"))
+
 
 class TestShow(TerminalCase):
     """qwen_companion_show_terminal."""

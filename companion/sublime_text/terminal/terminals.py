@@ -163,7 +163,8 @@ def open_terminal(
     name = _open(window, mark, {**_arguments(title, folder, variables, command), **where, "tag": tag})
 
     def look() -> None:
-        if _opening.pop(name, None) and window.is_valid():
+        # Of one that opens after a reload the next instance hears.
+        if _opening.pop(name, None) and window.is_valid() and not is_running(name):
             say(window, NOT_OPENED.format(name=family.name))
 
     sublime.set_timeout(look, OPENING)
@@ -196,7 +197,7 @@ def has_begun(name: str) -> bool:
 
 
 def is_running(name: str) -> bool:
-    """Whether a command of `run_once` runs: it has begun, and neither has it ended nor was its tab closed."""
+    """Whether a command runs in a terminal of ours: it has begun, and neither has it ended nor was its tab closed."""
     marks = [_mark_of(view) for window in sublime.windows() for view in _live(window)]
     return any(mark and mark.get("name") == name for mark in marks)
 
