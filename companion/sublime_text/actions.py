@@ -5,6 +5,7 @@ The commands call `run`, which asks for what is missing and brings the prompt to
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sublime
 import sublime_plugin
 
+from ..background import guarded
 from ..chats import prompt
 from ..clis import screen
 from ..clis.families import FAMILIES, CliFamily
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from .adapter import Adapter
     from .chat.chats import ChatViews
 
+logger = logging.getLogger(__name__)
 
 MAX_UNSAVED = 2_000
 """Lines of a selection that are quoted if the file on the disk hasn't got them."""
@@ -383,7 +386,7 @@ def paste(
     queue = _deliveries.setdefault(target.view.id(), deque())
     queue.append(_Delivery(target, window, text, done, looks, adds))
     if len(queue) == 1:
-        queue[0].look()
+        queue[0].go_on(queue[0].look)
 
 
 def done_or_copied(window: sublime.Window, text: ShownText, is_copied: str) -> Callable[[str], None]:
@@ -409,12 +412,21 @@ class _Delivery:
     adds: bool
     is_late: bool = False
 
+    def go_on(self, step: Callable[..., object], *args: object) -> None:
+        """Take a step. One that fails ends the delivery: the texts behind it would wait for ever."""
+        try:
+            step(*args)
+        except Exception:
+            logger.exception("A text for a terminal could not be typed")
+            self._end(NOT_TAKEN.format(title=self.target.title))
+
     def look(self) -> None:
         """Look whether the prompt can take the text, and ask the system whose prompt it is."""
         adapter, pty = package.adapter(), terminals.pty_of(self.target.view)
         families = (self.target.family,) if self.target.family else FAMILIES
         if adapter and pty and self._can_take(families):
-            adapter.on_another_thread(lambda: _in_front(pty, families), self._looked)
+            answered = partial(self.go_on, self._looked)
+            adapter.on_another_thread(lambda: _in_front(pty, families), answered, partial(answered, None))
         else:
             self._looked(None)
 
@@ -423,10 +435,10 @@ class _Delivery:
             if not self.is_late or not self.target.tag:
                 terminals.show(self.target, self.window)
             # Terminus knows only after this which terminal has the focus.
-            sublime.set_timeout(lambda: self._type(family))
+            sublime.set_timeout(partial(self.go_on, self._type, family))
         elif self.target.view.is_valid() and self.looks > 1:
             self.looks, self.is_late = self.looks - 1, True
-            sublime.set_timeout(self.look, LOOK)
+            sublime.set_timeout(partial(self.go_on, self.look), LOOK)
         else:
             self._refuse()
 
@@ -444,7 +456,7 @@ class _Delivery:
         if is_there and self._shown((family,)) != before:
             self._end("")
         elif is_there and looks:
-            sublime.set_timeout(lambda: self._look_at_prompt(family, before, looks - 1), LOOK)
+            sublime.set_timeout(partial(self.go_on, self._look_at_prompt, family, before, looks - 1), LOOK)
         else:
             self._end(NOT_TAKEN.format(title=self.target.title))
 
@@ -462,8 +474,8 @@ class _Delivery:
         queue = _deliveries[self.target.view.id()]
         queue.popleft()
         if queue:
-            sublime.set_timeout(queue[0].look)
-        self.done(why)
+            sublime.set_timeout(partial(queue[0].go_on, queue[0].look))
+        guarded(self.done, why)
 
 
 _deliveries: dict[int, deque[_Delivery]] = {}
@@ -476,7 +488,7 @@ def _in_front(pty: terminals.Pty, families: Sequence[CliFamily]) -> CliFamily | 
         from ..clis import processes  # noqa: PLC0415 - psutil may be missing, and takes its time
 
         found = processes.cli_in_front(pty.pid, pty.descriptor, families)
-    except Exception:  # noqa: BLE001 - the texts behind this one would wait for ever
+    except (ImportError, OSError, RuntimeError):
         return None
     return found[0] if found else None
 

@@ -283,6 +283,32 @@ class TestEmptyPrompt(TerminalCase):
         yield lambda: self.terminus.sent
         self.assertEqual(self.terminus.sent[0]["string"], "three")
 
+    def test_a_step_that_fails_holds_up_no_text_behind_it(self) -> Steps:
+        """Terminus is another package, and its insides may change."""
+        terminals = loaded("sublime_text.terminal.terminals")
+        [target] = terminals.running(self.window)
+        shown, paste = loaded("visible").ShownText, loaded("sublime_text.actions").paste
+        for name in ("pty_of", "show", "send"):
+            told: list[str] = []
+            real, fails = getattr(terminals, name), [AttributeError]
+
+            def fail(*args: Any, real: Any = real, fails: Any = fails) -> Any:
+                if fails:
+                    raise fails.pop()
+                return real(*args)
+
+            self.terminus.sent.clear()
+            with patch.object(terminals, name, fail):
+                for text in ("one", "two"):
+                    paste(target, self.window, shown(text), told.append)
+                yield lambda told=told: told and self.terminus.sent
+            self.assertIn("has not taken the text", told[0])
+            self.assertEqual([args["string"] for args in self.terminus.sent], ["two"])
+            self.show(prompt_with("two"))
+            yield lambda told=told: len(told) == 2
+            self.assertEqual(told[1], "")
+            self.show(EMPTY_PROMPT)
+
     def test_the_processes_are_not_looked_at_on_the_ui_thread(self) -> Steps:
         threads: list[str] = []
         look = loaded("clis.processes").cli_in_front
