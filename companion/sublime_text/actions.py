@@ -384,7 +384,7 @@ def paste(
     terminal gets the focus if its prompt can take the text at once: later the person may be typing elsewhere.
     """
     queue = _deliveries.setdefault(target.view.id(), deque())
-    queue.append(_Delivery(target, window, text, done, looks, adds))
+    queue.append(_Delivery(target, window, text, done, looks, adds, is_late=bool(queue)))
     if len(queue) == 1:
         queue[0].go_on(queue[0].look)
 
@@ -410,7 +410,8 @@ class _Delivery:
     done: Callable[[str], object]
     looks: int
     adds: bool
-    is_late: bool = False
+    is_late: bool
+    """Whether it had to wait, for its prompt or for a text before it."""
 
     def go_on(self, step: Callable[..., object], *args: object) -> None:
         """Take a step. One that fails ends the delivery: the texts behind it would wait for ever."""

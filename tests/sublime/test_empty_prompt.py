@@ -309,6 +309,20 @@ class TestEmptyPrompt(TerminalCase):
             self.assertEqual(told[1], "")
             self.show(EMPTY_PROMPT)
 
+    def test_a_text_that_has_waited_behind_another_one_takes_no_focus(self) -> Steps:
+        """The person may be typing elsewhere by then."""
+        terminals = loaded("sublime_text.terminal.terminals")
+        [target] = terminals.running(self.window)
+        shown, paste = loaded("visible").ShownText, loaded("sublime_text.actions").paste
+        told: list[str] = []
+        self.show(prompt_with("please read"))
+        with patch.object(terminals, "show") as show:
+            paste(target, self.window, shown("comments"), told.append, 4)
+            paste(target, self.window, shown("@app.py "), told.append, adds=True)
+            yield lambda: self.terminus.sent
+        self.assertEqual([args["string"] for args in self.terminus.sent], ["@app.py "])
+        show.assert_not_called()
+
     def test_the_processes_are_not_looked_at_on_the_ui_thread(self) -> Steps:
         threads: list[str] = []
         look = loaded("clis.processes").cli_in_front
