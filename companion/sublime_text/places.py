@@ -252,6 +252,8 @@ class _Followed:
     """What is shown once it is known to be a file."""
     is_busy: bool = False
     """Whether something was shown since the last check."""
+    timer: object = None
+    """Stands for the next check: there is one."""
 
 
 class Following:
@@ -298,7 +300,7 @@ class Following:
         if followed and meant:
             followed.due = meant[-1]
             if not followed.is_busy:
-                self._show(window, followed)
+                self._go_on(window, followed)
 
     def edited(self, view: sublime.View) -> None:
         """The text of a view has changed: by the person, if they are in it."""
@@ -340,7 +342,8 @@ class Following:
         self._show(window, followed)
         if (view := followed.view) and view.is_valid():
             followed.at, followed.version = tuple(view.viewport_position()), view.change_count()
-        sublime.set_timeout(lambda: self._go_on(window, followed), QUIET)
+        followed.timer = timer = object()
+        sublime.set_timeout(lambda: self._go_on(window, followed) if followed.timer is timer else None, QUIET)
 
     def _show(self, window: sublime.Window, followed: _Followed) -> None:
         if self._was_scrolled(followed):

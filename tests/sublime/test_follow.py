@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 from unittest.mock import patch
 
@@ -52,6 +53,20 @@ class TestFollowing(ChatCase):
         yield lambda: self.marked("two.py") == 7
         self.assertEqual(self.window.active_view(), self.view)
         self.assertIsNone(self.beside("one.py"))
+
+    def test_a_place_is_shown_for_a_while_before_the_next_one(self) -> Steps:
+        """The time for the next one came whenever it was due since the beginning."""
+        self.set_limit("sublime_text.places", "QUIET", 1000)
+        places = loaded("sublime_text.places")
+        shown, show = list[float](), places.show_beside
+        with patch.object(places, "show_beside", lambda *args: (shown.append(time.monotonic()), show(*args))):
+            self.follow()
+            yield 700
+            self.visit("one.py", 100)
+            yield lambda: shown
+            self.visit("two.py", 7)
+            yield lambda: len(shown) == 2
+        self.assertGreater(shown[1] - shown[0], 0.8)
 
     def test_nothing_is_shown_unless_it_is_followed_and_the_list_has_it(self) -> Steps:
         self.visit("one.py", 100)
