@@ -212,8 +212,8 @@ class CompanionCase(DeferrableTestCase):
         adapter = loaded("sublime_text.package").adapter()
         real, may_go = adapter.on_another_thread, threading.Event()
 
-        def hold(call: Callable[[], Any], done: Callable[[Any], object]) -> None:
-            real(lambda: (may_go.wait(), call())[1], done)
+        def hold(call: Callable[[], Any], *then: Callable[..., object]) -> None:
+            real(lambda: (may_go.wait(), call())[1], *then)
 
         adapter.on_another_thread = hold
         self.addCleanup(may_go.set)

@@ -649,6 +649,32 @@ class TestWritten(ChangesCase):
         self.assertEqual(self.window.active_view(), self.code)
         self.assertEqual(self.code.rowcol(self.code.sel()[0].b)[0], 19)
 
+    def test_a_decision_in_an_unsaved_text_that_cant_be_compared_is_not_made_and_that_is_said(self) -> Steps:
+        """The key did nothing."""
+        yield from self.opened_at_first()
+        self.put_caret(self.code, 3)
+        self.code.run_command("insert", {"characters": "typed"})
+        with patch.object(loaded("sublime_text.review.written_view"), "compared", side_effect=RecursionError):
+            self.code.run_command("qwen_companion_keep_change")
+            yield lambda: self.screen.said("can't be done")
+        self.assertEqual(self.listed(), {"code.txt": ("modified", 2)})
+
+    def test_marks_of_an_unsaved_text_that_could_not_be_compared_come_when_the_view_gets_the_focus(self) -> Steps:
+        """Until something else was written, those of what had been kept stayed."""
+        yield from self.opened_at_first()
+        self.put_caret(self.code, 10)
+        self.code.run_command("insert", {"characters": "typed\n"})
+        self.put_caret(self.code, 3)
+        with patch.object(loaded("sublime_text.review.written"), "compared", side_effect=RecursionError) as failing:
+            self.code.run_command("qwen_companion_keep_change")
+            yield from self.waits(code=("modified", 1))
+            yield lambda: failing.called
+            yield 300
+        self.assertEqual(len(self.code.get_regions("qwen_companion.changes")), 2)
+        self.window.focus_view(self.view)
+        self.window.focus_view(self.code)
+        yield from self.marked(self.code, 1)
+
     def reviewed_elsewhere(self) -> Steps:
         """The agent takes its changes back, and the baseline is shown no more."""
         self.path.write_text(LINES, newline="")
@@ -777,6 +803,10 @@ class TestWritten(ChangesCase):
         self.on_screen.overwritten.offer(self.window, str(self.path), ["Qwen Code"], "theirs\n")
         view = self.window.open_file(str(self.path))
         yield lambda: not view.is_loading()
+        self.assertTrue(self.on_screen.overwritten.waits(view))
+        with patch.object(loaded("sublime_text.review.unsaved"), "changes", side_effect=RecursionError):
+            view.run_command("qwen_companion_compare_overwritten")
+            yield lambda: self.screen.said("can't be done")
         self.assertTrue(self.on_screen.overwritten.waits(view))
         view.run_command("qwen_companion_compare_overwritten")
         yield self.baselines

@@ -32,6 +32,7 @@ from ..buffers import text_of
 from ..minihtml import COLOURS, safe
 from ..panels import NOTICES, PanelItem, choose, say
 from ..windows import OWN_SAVES, encodings_of, is_code, real_path, views_of_file
+from .answers import FAILED
 
 if TYPE_CHECKING:
     from ..adapter import Adapter
@@ -526,7 +527,7 @@ class OverwrittenTexts:
                 self._end(path)
                 self._adapter.written.sides.show(view, offer.text, title, found, is_baseline=False)
 
-        self._adapter.on_another_thread(lambda: changes(offer.text, mine), show)
+        self._adapter.on_another_thread(lambda: changes(offer.text, mine), show, lambda: say(window, FAILED))
 
     def close_all(self) -> None:
         """The package is unloaded."""

@@ -405,7 +405,10 @@ class WrittenChanges:
             else:
                 self._refresh(view, again=True)
 
-        self._adapter.on_another_thread(lambda: compared(changes.text, mine), answer)
+        def failed() -> None:
+            self._asked.pop(view.id(), None)
+
+        self._adapter.on_another_thread(lambda: compared(changes.text, mine), answer, failed)
 
     def _draw(self, view: sublime.View, row: ChangeRow, changes: FileChanges, typed: Sequence[Change]) -> None:
         if marked := self._views.get(view.id()):

@@ -23,6 +23,8 @@ from ...review.marks import Marks, Side, marks_of, points_of, starts_of
 from ..bridge import unsaid
 from ..buffers import text_of
 from ..minihtml import ACCEPTS, COLOURS, UNDOES
+from ..panels import say
+from .answers import FAILED
 from .diff_marks import (
     KEYS_STATUS,
     Links,
@@ -282,7 +284,11 @@ class WrittenView(MarkedChanges):
             if then:
                 then(is_placed)
 
-        self._adapter.on_another_thread(lambda: compared(changes.text, mine), answer)
+        def failed() -> None:
+            if then:
+                say(self.view.window(), FAILED)
+
+        self._adapter.on_another_thread(lambda: compared(changes.text, mine), answer, failed)
 
     @property
     def _is_known(self) -> bool:
