@@ -389,6 +389,21 @@ class TestReview(ReviewCase):
                 self.assertEqual(len(failures), 2)
         self.assertEqual(self.screen.messages, [])
 
+    def test_what_the_companion_could_not_tell_is_not_asked_for_when_the_review_is_closed(self) -> Steps:
+        """It was, every three seconds until the window closed."""
+        self.set_limit("sublime_text.review.feed", "AGAIN", 50)
+        self.file.write_text(OLD)
+        yield from self.begun()
+        yield from self.review()
+        failures = self.fails("changes", "turns", OSError("git"), 10_000)
+        self.file.write_text(OLD.replace("line 3\n", "three\n"))
+        yield lambda: len(failures) > 1
+        self.tab.close()
+        yield 300
+        asked = len(failures)
+        yield 500
+        self.assertEqual(len(failures), asked)
+
     def test_keys_go_on_after_a_decision_that_has_failed(self) -> Steps:
         self.file.write_text(OLD)
         yield from self.begun()

@@ -163,10 +163,11 @@ class ReviewTabs:
 
     def _look(self, feed: ReviewFeed) -> None:
         self._due.discard(feed)
-        if feed.window.is_valid():
-            feed.look()
         tab = self.tab(feed.window, feed.kind)
-        if tab and tab.feed is feed:
+        is_shown, is_valid = tab is not None and tab.feed is feed, feed.window.is_valid()
+        if is_valid and (is_shown or feed.decisions.is_under_way):
+            feed.look()
+        if tab and is_shown:
             tab.draw()
-        elif not tab and not (feed.decisions.is_under_way and feed.window.is_valid()):
+        elif not tab and not (is_valid and feed.decisions.is_under_way):
             feed.end()
