@@ -746,6 +746,21 @@ class TestWritten(ChangesCase):
         self.baselines()[0].run_command("qwen_companion_toggle_diff_layout")
         self.assertEqual(self.window.active_view(), self.code)
 
+    def test_a_file_that_is_dragged_to_another_window_leaves_the_text_beside_it(self) -> Steps:
+        """The tab kept the marks, and scrolled with the text in the other window."""
+        yield from self.opened_at_first()
+        self.on_screen.overwritten.offer(self.window, str(self.path), ["Qwen Code"], "theirs\n")
+        yield lambda: self.on_screen.overwritten.waits(self.code)
+        self.code.run_command("qwen_companion_compare_overwritten")
+        yield self.baselines
+        there, of = (yield from self.another_window()), sublime.View.window
+        # No command of the editor moves it there.
+        with patch.object(sublime.View, "window", lambda view: there if view == self.code else of(view)):
+            loaded("sublime_text.package").adapter().events.on_activated(self.code)
+        self.assertEqual(self.baselines(), [])
+        self.assertEqual(self.code.get_regions("qwen_companion.baseline"), [])
+        self.assertTrue(self.code.is_valid())
+
     def test_a_file_and_its_baseline_scroll_together_again_after_another_tab_was_in_front(self) -> Steps:
         """Each stayed where it was, until they were shown anew."""
         self.set_limit("sublime_text.review.side_by_side", "INTERVAL", 5)

@@ -183,8 +183,14 @@ class SidesByWindow:
             self._close(window.id())
             self._shown[window.id()] = Sides(window, view, text, title, changes, is_baseline=is_baseline)
 
-    def wake(self, window: sublime.Window) -> None:
-        """What is shown in a window may be on the screen again."""
+    def activated(self, window: sublime.Window, view: sublime.View) -> None:
+        """A view got the focus: what is shown in its window may be on the screen again.
+
+        A file that was dragged there, away from the text beside it, is shown alone.
+        """
+        for number, sides in list(self._shown.items()):
+            if view == sides.right and number != window.id():
+                self._close(number)
         if sides := self._shown.get(window.id()):
             sides.scroll.wake()
 

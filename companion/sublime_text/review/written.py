@@ -286,7 +286,7 @@ class WrittenChanges:
 
     def activated(self, window: sublime.Window, view: sublime.View) -> None:
         """A view got the focus."""
-        self.sides.wake(window)
+        self.sides.activated(window, view)
         if not is_in_panel(view):
             for marked in self._views.values():
                 if marked.view != view and marked.view.window() == window:
