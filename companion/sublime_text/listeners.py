@@ -362,13 +362,12 @@ for _name in vars(EditorEvents):
 def _instead(view: sublime.View, command_name: str, args: Args) -> tuple[str, Args] | None:
     """The command to run instead in a diff: its views are never written to a file, and are closed one by one.
 
-    The editor's own command may close all selected tabs (sublimehq/sublime_text#4643).
+    The editor's own command may close all selected tabs (sublimehq/sublime_text#4643), and that beside a baseline is
+    the person's own.
     """
-    if not VIEWS.is_ours(view, *SIDES):
-        return None
-    if command_name in _CLOSES:
+    if command_name in _CLOSES and VIEWS.is_ours(view, *SIDES, "baseline"):
         return "qwen_companion_close_diff_view", {}
-    if command_name not in _SAVES:
+    if command_name not in _SAVES or not VIEWS.is_ours(view, *SIDES):
         return None
     if command_name == "save" and args == _SAVED_BY_HAND:
         return "qwen_companion_accept_diff", {"by_key": True}

@@ -729,6 +729,17 @@ class TestWritten(ChangesCase):
         self.assertEqual(self.window.active_view(), self.code)
         self.assertEqual(self.code.get_regions("qwen_companion.baseline"), [])
 
+    def test_the_key_that_closes_a_baseline_leaves_the_tab_of_its_file_open(self) -> Steps:
+        """The editor closes all tabs that are selected (sublimehq/sublime_text#4643)."""
+        yield from self.opened_at_first()
+        left = yield from self.beside()
+        loaded("sublime_text.windows").focus_view(self.window, left)
+        self.assertEqual(len(self.window.selected_sheets()), 2)
+        self.window.run_command("close")
+        yield lambda: not self.baselines()
+        self.assertTrue(self.code.is_valid())
+        self.assertEqual(self.window.active_view(), self.code)
+
     def test_a_baseline_goes_with_the_tab_of_its_file(self) -> Steps:
         yield from self.opened_at_first()
         yield from self.beside()

@@ -168,7 +168,7 @@ class QwenCompanionToggleDiffLayoutCommand(_DiffCommand):
 
 
 class QwenCompanionCloseDiffViewCommand(sublime_plugin.TextCommand):
-    """Close one view of a diff, and not all views that are selected beside it."""
+    """Close one view of a diff, or a baseline, and not all views that are selected beside it."""
 
     def run(self, edit: sublime.Edit) -> None:
         """Without its original, the diff is inline; without its proposal, it is rejected."""
