@@ -394,6 +394,7 @@ class Look:
         self._companion = companion
         # Whatever else runs on this machine is no matter of these tests.
         monkeypatch.setattr(survey, "running_clis", lambda _: [])
+        monkeypatch.setattr(survey, "running_commands", list)
 
     def __call__(self) -> tuple[Facts, Facts]:
         """As they are known at once, and all of them."""
