@@ -157,6 +157,9 @@ def _runs(process: psutil.Process) -> bool:
 
 MARK = "QWEN_COMPANION_EDITOR"
 """A variable of a recorded process, by which a later start knows that it is ours. It has the pid of the editor."""
+_DAEMON = {"serve", "--require-auth"}
+"""Arguments of a recorded daemon. If the setting is a line for a shell, the process may be that shell, and macOS shows
+nobody the environment of its own shells (`sysctl_procargsx` in XNU's bsd/kern/kern_sysctl.c)."""
 
 
 def record(pid: int, started: float) -> None:
@@ -213,7 +216,7 @@ def end_leftovers() -> list[int]:
         process = find(pid, started)
         with contextlib.suppress(psutil.Error, OSError):
             # Whatever a record says, nothing else is ended.
-            if process and MARK in process.environ():
+            if process and (set(process.cmdline()) >= _DAEMON or MARK in process.environ()):
                 ended.append(pid)
                 end_group(pid, started, 0)
         forget(pid)

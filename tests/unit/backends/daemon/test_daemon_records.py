@@ -25,9 +25,9 @@ def spawn() -> Iterator[Start]:
     """Starts processes, as ours unless `is_ours` says otherwise, and ends them."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def spawn(*, is_ours: bool = True) -> subprocess.Popen[bytes]:
+    def spawn(*arguments: str, is_ours: bool = True) -> subprocess.Popen[bytes]:
         environment = os.environ | ({children.MARK: str(os.getpid())} if is_ours else {})
-        command = [sys.executable, "-c", "import time; time.sleep(60)"]
+        command = [sys.executable, "-c", "import time; time.sleep(60)", *arguments]
         started.append(process := subprocess.Popen(command, env=environment, start_new_session=True))
         until(lambda: psutil.Process(process.pid).environ())  # for a moment after the start there are none
         return process
@@ -77,6 +77,13 @@ def test_the_process_of_a_killed_editor_is_ended(spawn: Start, folder: Path):
     assert children.end_leftovers() == [process.pid]
     assert process.wait(10) is not None
     assert not path.exists()
+
+
+def test_a_daemon_in_a_shell_whose_environment_the_system_hides_is_ended(spawn: Start, folder: Path):
+    process = spawn("serve", "--require-auth", is_ours=False)
+    orphan(folder, process)
+    assert children.end_leftovers() == [process.pid]
+    assert process.wait(10) is not None
 
 
 def test_nothing_else_is_ended_whatever_a_record_says(spawn: Start, folder: Path):
