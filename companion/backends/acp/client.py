@@ -532,6 +532,7 @@ class AcpAgent(Agent):
         self.prompts.stop()  # the peer counts its calls now
         peer = await self.peer.hand_over(LEAVE_LIMIT)
         prompts = await self.prompts.hand_over()
+        files = self.services.files.hand_over()  # at once: what was settled is among the notes or here
         terminals = await self.services.terminals.hand_over()
         left = await agent.hand_over() if terminals and not self.stream.is_history else None
         if left is None:
@@ -541,7 +542,7 @@ class AcpAgent(Agent):
         self.prompts.stop_waiting_for_cancel()
         return {
             "terminals": terminals,
-            "files": self.services.files.hand_over(),
+            "files": files,
             "calls": self.decoder.calls.hand_over(),
             "session": self.session,
             "begun": self._begun,

@@ -123,12 +123,12 @@ class Files:
         """By path: the unsaved text that the agent was given last."""
 
     def hand_over(self) -> dict[str, Any]:
-        """What the next instance needs to go on."""
+        """What the next instance needs to go on, whatever still ends here."""
         return {
-            "edited": self._edited,
-            "written": self._written,
-            "read": self._read,
-            "answers": self._answers,
+            "edited": dict(self._edited),
+            "written": list(self._written),
+            "read": dict(self._read),
+            "answers": dict(self._answers),
             "refusals": self._refusals,
         }
 

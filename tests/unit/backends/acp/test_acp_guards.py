@@ -13,7 +13,7 @@ import pytest
 from companion.agents import AgentCommand
 from companion.backends.acp import client as client_module
 from companion.backends.acp import decoder
-from companion.backends.acp.files import Edited, Files
+from companion.backends.acp.files import EDITED, Edited, Files
 from companion.backends.acp.services import MAX_REFUSALS
 from companion.backends.acp.tool_calls import Replacement, place
 from companion.backends.updates import decode_permission
@@ -77,6 +77,19 @@ async def test_an_edited_proposal_that_was_written_is_looked_at_again_after_a_re
     await after.settle_all()
     assert path.read_text(encoding="utf-8") == "mine"
     assert screen.kept == []
+
+
+async def test_an_edited_proposal_whose_tool_call_ends_during_a_reload_is_left_to_the_next_instance(tmp_path: Path):
+    path = tmp_path / "a.txt"
+    path.write_text("theirs", encoding="utf-8")
+    before, after = (client_of(AgentCommand("A", ()), {}, MemoryFiles()) for _ in range(2))
+    await before.services.files.allowed(Edited(str(path), "theirs", "mine"))
+    left = before.services.files.hand_over()
+    await before.services.files.settle([str(path)])
+    after.services.files.take_over(left)
+    await after.services.files.settle_all()
+    assert path.read_text(encoding="utf-8") == "mine"
+    assert after.prompts._notes == [EDITED.format(path=path)]
 
 
 async def test_a_form_in_the_middle_of_a_turn_is_asked_in_the_chat(talks: Talks):
