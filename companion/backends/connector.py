@@ -41,6 +41,8 @@ class Daemons:
         """The client ids that daemons have given to the chats so far: a new one at each attach."""
         self.here: set[str] = set()
         """The addresses of which the person has said that they are on this computer."""
+        self.known: set[str] = set()
+        """The addresses at which a daemon has answered."""
         self._place = place
         self._private: dict[str, PrivateDaemon] = {}
 
@@ -95,8 +97,6 @@ class Connector:
         """The agent that was reached last; None if it is a daemon."""
         self.inherited: Mapping[str, Any] | None = None
         """The agent that the instance before this one has left, until it is taken up."""
-        self._known: set[str] = set()
-        """The addresses at which a daemon has answered."""
         self._daemon: DaemonAgent | None = None
         """The daemon that was reached last; None if it is an agent."""
         self._cursors: dict[str, EventCursor | None] = {}
@@ -152,10 +152,10 @@ class Connector:
         """The daemon, and the folder as it calls it."""
         make = await asyncio.to_thread(_daemon_agent)
         address = await self._address(conversation)
-        client = make(address, cursors=self._cursors, is_known=address.url in self._known)
+        client = make(address, cursors=self._cursors, is_known=address.url in self.daemons.known)
         try:
             folder = await client.connect(self.folder)
-            self._known.add(address.url)
+            self.daemons.known.add(address.url)
             await self._locate(client, folder)
         except BaseException:
             await client.close()
