@@ -36,7 +36,7 @@ from ..agent import (
     Way,
     Workplace,
 )
-from ..wire import MOST_SHORT, ConfigOption, read, several
+from ..wire import MOST_SHORT, ConfigOption, objects, read, several
 from . import extensions, process, schema
 from .decoder import UpdateDecoder
 from .errors import (
@@ -72,6 +72,8 @@ MAX_EARLY = 100
 """Updates that are kept until it is known which session is open."""
 LEAVE_LIMIT = 0.2
 """Seconds that requests of the agent have to be answered before it is left to the next instance."""
+_LISTED = ("sessionId", "cwd", "title", "updatedAt")
+"""What the protocol has of a session in a list. Other names mean what the agent pleases, and not what a daemon does."""
 _OPENING = ("authenticate", "session/new", "session/load", "session/resume", "session/fork")
 """The calls during which there may be no conversation that could show a question."""
 
@@ -339,7 +341,9 @@ class AcpAgent(Agent):
         if is_archived:
             raise self.missing("list archived conversations")
         params = {"cwd": folder, **({"cursor": cursor} if cursor else {})}
-        page = read(SessionPage, await self.call("session/list", params)) or SessionPage()
+        answer = await self.call("session/list", params)
+        sessions = [{name: each.get(name) for name in _LISTED} for each in objects(answer.get("sessions"))]
+        page = read(SessionPage, {**answer, "sessions": sessions}) or SessionPage()
         listed = (each.model_copy(update={"folder": each.folder or folder}) for each in page.sessions)
         return SessionPage(sessions=tuple(listed), cursor=page.after(cursor))
 

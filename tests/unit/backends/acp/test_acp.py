@@ -130,6 +130,19 @@ def session_delete(params):
         await talk.client.delete_session(listed[0])
 
 
+async def test_what_an_agent_says_of_its_sessions_beyond_the_protocol_changes_nothing(talks: Talks):
+    script = """
+def initialize(params):
+    return {"protocolVersion": 1, "agentCapabilities": {"sessionCapabilities": {"list": {}}}}
+def session_list(params):
+    more = {"isArchived": True, "isPinned": "yes", "clientCount": "two", "displayName": "Another"}
+    return {"sessions": [{"sessionId": "a", "title": "A", **more}]}
+"""
+    async with talks(script) as talk:
+        [listed] = (await talk.client.list_sessions("/here")).sessions
+        assert (listed.id, listed.title, listed.is_archived, listed.is_pinned) == ("a", "A", False, False)
+
+
 async def test_modes_and_models_are_switched_by_the_way_that_the_agent_has(talks: Talks):
     script = """
 calls = []
