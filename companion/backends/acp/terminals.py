@@ -153,7 +153,9 @@ class Terminals:
             found = await asyncio.to_thread(programs.resolve, [named, *arguments], environment)
             # Some agents give a line for a shell where the protocol has a program and its arguments.
             if found is None and (arguments or "args" in params):
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command)
+                is_there = await asyncio.to_thread(os.path.isdir, folder)
+                why = os.strerror(errno.ENOENT) if is_there else f"there is no folder {folder}"
+                raise FileNotFoundError(errno.ENOENT, why)
             process = await start_child(found or command, folder, environment, is_written_to=False)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import sys
@@ -15,10 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from companion.agents import AgentCommand
 from companion.backends.acp import terminals as terminals_module
+from companion.backends.acp.errors import RequestError
 from companion.backends.acp.process import Child, Printing
 from companion.backends.acp.services import Services
-from tests.agent_talk import Talks, is_alive, said, tools, until
+from tests.agent_talk import Talks, client_of, is_alive, said, tools, until
 
 
 async def test_a_terminal_is_shown_live_without_colours_and_limited(talks: Talks):
@@ -275,6 +278,15 @@ def session_prompt(params):
         assert lines[:2] == real
         assert lines[2:4] == ["the folder of a terminal must be absolute"] * 2
         assert lines[4].endswith(f"there is no folder {project / 'none'}")
+
+
+async def test_a_program_that_would_be_in_a_folder_that_is_not_there_is_told_with_the_folder(project: Path):
+    terminals = client_of(AgentCommand("A", ()), {}).services.terminals
+    there, gone = ({"command": "./build", "args": [], "cwd": str(folder)} for folder in (project, project / "none"))
+    with pytest.raises(RequestError, match=os.strerror(errno.ENOENT)):
+        await terminals.create(there)
+    with pytest.raises(RequestError, match="there is no folder"):
+        await terminals.create(gone)
 
 
 async def test_a_hundred_megabytes_of_output_leave_the_loop_free(talks: Talks):
