@@ -157,13 +157,19 @@ def is_among(chosen: Chosen, known: Sequence[Chosen], found: Sequence[Hunk]) -> 
     return place is not None and any(located(found, each) in (place, (place[0], None)) for each in known)
 
 
-def followed(
-    known: Iterable[Chosen], decided: Chosen, before: Sequence[Hunk], after: Sequence[Hunk], by: int
-) -> list[Chosen]:
-    """What some changes, or lines of them, mean after one was decided, which made the file longer by some lines.
+Step = tuple[Chosen, "Weave", "Weave"]
+"""A change that was decided, and the lines of its file before and after that."""
+
+
+def followed(known: Iterable[Chosen], step: Step) -> list[Chosen]:
+    """What some changes, or lines of them, mean after one was decided.
 
     That one is meant no more. The others have moved, and of what was meant of the same change the rest has other keys.
     """
+    decided, *weaves = step
+    before, after = (weave.hunks().found for weave in weaves)
+    sizes = [len(Pieces(weave.disk).lines) for weave in weaves]
+    by = sizes[1] - sizes[0]
     place = located(before, decided)
     if place is None:
         return [each for each in known if each != decided]
@@ -224,10 +230,6 @@ def _keys_of(found: Sequence[tuple[Change, Sequence[str], Sequence[str]]]) -> li
 
 def _lines_of(key: str) -> Sequence[str]:
     return tuple(key.split("-")[2:4])
-
-
-Step = tuple[Chosen, "Weave", "Weave"]
-"""A change that was decided, and the lines of its file before and after that."""
 
 
 class Weave:
@@ -518,7 +520,7 @@ class Weave:
 def each_decided(
     path: str, weave: Weave, chosen: Sequence[Chosen], decide: Callable[[Weave, Chosen], Weave | None]
 ) -> list[Step]:
-    """Decide changes of a file one after the other, from the bottom: the lines below a change move with it.
+    """Decide changes of a file one after the other, from the bottom as far as their keys tell.
 
     What is done of one gives other keys to its equals, and to the rest of it. Raises WriteRefusedError if one of them
     isn't there.
@@ -531,7 +533,7 @@ def each_decided(
         if (made := decide(weave, each)) is None:
             raise WriteRefusedError(f"{path} has changed since")
         steps.append((each, weave, made))
-        left = followed(left, each, weave.hunks().found, made.hunks().found, 0)  # what is left is above
+        left = followed(left, steps[-1])
         weave = made
     return steps
 

@@ -942,9 +942,8 @@ class Round:
 
         def left(going: Going) -> Going | None:
             changes = going.changes
-            for each, before, after in steps:
-                by = len(Pieces(after.disk).lines) - len(Pieces(before.disk).lines)
-                changes = followed(changes, each, before.hunks().found, after.hunks().found, by)
+            for step in steps:
+                changes = followed(changes, step)
             return going.only(changes) if going.changes else going
 
         self._leave_going({path: left})

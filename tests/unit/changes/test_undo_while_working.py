@@ -437,3 +437,19 @@ async def test_lines_of_a_change_that_waits_go_at_once_the_second_time(work: Wor
     await work.until(lambda: "a.py" not in work.rows)
     assert (work.path / "a.py").read_text() == LINES
     assert work.editor.said == []
+
+
+async def test_lines_of_a_change_that_has_moved_between_two_undos_of_it_go_and_no_others(work: Work):
+    """Where each was by its key says nothing of which is above."""
+    await work.in_turn()
+    made = LINES.replace("line 3\n", "a\nb\nc\nd\ne\n")
+    for above, line, shown in ((10, 12, 2), (0, 5, 1)):  # the lines a and d
+        (work.path / "a.py").write_text("above\n" * above + made)
+        work.rounds.scan(WINDOW)
+        await work.until(lambda shown=shown: "a.py" in work.rows and work.rows["a.py"].changes == shown)
+        *_, key = await keys(work)
+        await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", [(key, (line, line))])
+    end_turn(work)
+    await work.until(lambda: (work.path / "a.py").read_text() != made)
+    assert (work.path / "a.py").read_text() == made.replace("a\n", "").replace("d\n", "")
+    assert work.editor.said == []
