@@ -156,6 +156,7 @@ class Decisions:
                 if what == "keep":
                     await folder.decide(folder.round.keep_changes, path, found)
                 elif not await self._puts_off(window, folder, {path: found}):
+                    await folder.call(folder.scan)
                     await self._undo_changes(window, folder, path, found)
 
         deciding = self._decide_at(window, lambda: self._roots.place_of(full, row.root), decide)
@@ -215,18 +216,22 @@ class Decisions:
         for row, changes in going:
             if changes:
                 with self._saying_why(window):
+                    await folder.call(folder.scan)
                     there = await folder.call(folder.round.located, row.path, changes)
-                    await self._undo_changes(window, folder, row.path, there)
+                    left = [f"{row.path} has changed since"] if len(there) < len(changes) else []
+                    await self._undo_changes(window, folder, row.path, there, left)
         if going:
             await folder.call(folder.round.stay, {row.path: () for row, _ in going})
             await folder.call(folder.round.save)
 
-    async def _undo_changes(self, window: WindowId, folder: Folder, path: str, found: Sequence[Chosen]) -> None:
+    async def _undo_changes(
+        self, window: WindowId, folder: Folder, path: str, found: Sequence[Chosen], left: Sequence[str] = ()
+    ) -> None:
+        """Undo changes of a file. Call it after a scan."""
         if not self._roots.sees(window)(folder.full_path(path)):
             raise WriteRefusedError(f"{path} is excluded by the setting “context_exclude” of this window")
-        await folder.call(folder.scan)
         outcome = await folder.undo_changes(window, path, found)
-        self._say_left(window, "Not undone", outcome.left, outcome.unseen)
+        self._say_left(window, "Not undone", [*left, *outcome.left], outcome.unseen)
 
     def _say_left(self, window: WindowId, what: str, left: Iterable[str], unseen: str) -> None:
         found = list(dict.fromkeys(left))

@@ -453,3 +453,21 @@ async def test_lines_of_a_change_that_has_moved_between_two_undos_of_it_go_and_n
     await work.until(lambda: (work.path / "a.py").read_text() != made)
     assert (work.path / "a.py").read_text() == made.replace("a\n", "").replace("d\n", "")
     assert work.editor.said == []
+
+
+async def test_a_change_that_was_written_over_after_the_turn_leaves_the_others_going_and_is_said(work: Work):
+    await written(work)
+    first, second = await keys(work)
+    found = [(first, None), (second, None)]
+    await work.decisions.decide_changes(WINDOW, work.rows["a.py"], "undo", found)
+    go = work.rounds.roots.turn_over
+
+    def written_over() -> None:
+        (work.path / "a.py").write_text(AGENTS.replace("agent\n", "another\n"))
+        go()
+
+    work.rounds.roots.turn_over = written_over
+    end_turn(work)
+    await work.until(lambda: (work.path / "a.py").read_text() == LINES.replace("line 3\n", "another\n"))
+    await work.until(lambda: work.rows["a.py"].going is None)
+    assert ("Not undone: a.py has changed since.", WINDOW) in work.editor.mentioned
