@@ -517,9 +517,15 @@ class Folder:
         outcome = await self._carry_out(intent)
         return replace(outcome, left=[*left, *outcome.left])
 
-    async def write_as_person(self, write: Write) -> WriteOutcome:
+    async def write_as_person(self, plan: Callable[[], Write]) -> WriteOutcome:
         """Write a file as the person would: it is nobody else's change then, and can be taken back."""
-        return await self._begin_and_carry_out(Intent("person", [write]))
+
+        def begin() -> Intent:
+            intent = Intent("person", [plan()])
+            self._opened.journal.begin(intent)  # from now on the store keeps what was made for it
+            return intent
+
+        return await self._carry_out(await self.call(begin))
 
     def decided(self, window: WindowId, sees: Callable[[str], bool]) -> list[Operation]:
         """What was decided in a window, or before a restart, in what it sees: the last decision comes first."""

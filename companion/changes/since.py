@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ..editor import WindowId, sentence
 from ..review.document import Body
@@ -276,7 +277,8 @@ class SinceReviews:
         self, window: WindowId, folder: Folder, since: RoundSince, row: ChangeRow, chosen: Sequence[Chosen]
     ) -> None:
         await folder.call(folder.scan)
-        write = await folder.call(since.plan, row.path, chosen, row.after)
+        plan = partial(since.plan, row.path, chosen, row.after)
+        await folder.call(plan)  # nobody is asked about what can't be undone
         rows, words = await folder.call(since.goes, row.path, chosen, row.after)
         known = await self._by_agents(window, row.full_path, sorted(rows)) if rows else ()
         theirs = [
@@ -285,7 +287,7 @@ class SinceReviews:
         asked = [*theirs, *words]
         if asked and not await folder.confirm(window, UNKNOWN.format(what=named(asked)), "Undo"):
             return
-        outcome = await folder.write_as_person(write)
+        outcome = await folder.write_as_person(plan)
         left = [*outcome.left, *([outcome.unseen] if outcome.unseen else [])]
         if left:
             self._roots.editor.messenger.mention(f"Not undone: {left[0]}.", window)

@@ -469,6 +469,27 @@ async def test_what_is_compared_outlives_a_cleaning_of_the_store(at: SinceWork):
         assert folder.round.pinned == {}
 
 
+async def test_what_an_undo_is_going_to_write_outlives_a_cleaning_of_the_store(
+    at: SinceWork, monkeypatch: pytest.MonkeyPatch
+):
+    """Files of the baseline may be copied while the person is asked, and then the store is pruned."""
+    async with at.work as work:
+        (work.path / "a.py").write_text(ROUND.replace("line 20\n", "mine\n"))
+        await at.begin("begin")
+        [change, _] = await at.keys("a.py")
+        folder = work.known.folders[str(work.path)]
+        real = folder.round.store.copies.prune
+
+        async def cleaned(*_: object) -> set[int]:
+            await folder.call(folder.round.prune)
+            return {2}
+
+        monkeypatch.setattr(folder.round.store.copies, "prune", lambda trees, blobs: real(trees, blobs, grown=0))
+        monkeypatch.setattr(at.since, "_by_agents", cleaned)
+        assert await at.undo("a.py", [change]) == {"a.py": "modified"}
+        assert (work.path / "a.py").read_text() == LINES.replace("line 20\n", "mine\n")
+
+
 async def test_without_a_repository_or_a_review_there_is_nothing_to_compare_with(work: Work):
     async with work:
         at = SinceWork(work)
