@@ -212,7 +212,7 @@ class RoundStarts:
             return False
         if anew and root in self._large:
             self._large[root] = True
-        if not self._large.get(root, True):
+        if begins and not self._large.get(root, True):
             return False
         try:
             await self._open(window, folder)

@@ -17,7 +17,7 @@ from companion.changes.round import Round
 from companion.changes.state import Decision
 from companion.changes.undo import Write
 from companion.snapshots.git import GitMissingError
-from companion.snapshots.store import Store
+from companion.snapshots.store import Store, TooLargeError
 
 from .folders import committed
 from .work import AGENT, LINES, WINDOW, Work
@@ -104,6 +104,24 @@ async def test_nobody_says_that_nothing_waits_if_it_could_not_be_taken_up(
         await again.until(lambda: again.editor.said)
         assert said in again.editor.said[0][0]
         assert again.rounds.listing(WINDOW).unsure == again.editor.said[0][0]
+
+
+async def test_what_waits_in_a_folder_that_is_too_large_for_another_round_is_there_again(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    def is_too_large(*_: object, **__: object) -> Any:
+        raise TooLargeError(100_000, 1)
+
+    async with work:
+        await work.begun()
+        (work.path / "a.py").write_text(AGENTS)
+        await work.until(lambda: work.rows)
+        monkeypatch.setattr(Store, "begin", is_too_large)
+        work.rounds.begin(WINDOW)
+        await work.until(lambda: work.editor.said)
+        work.rounds.window_closed(WINDOW)
+        work.rounds.opened(WINDOW)
+        await work.until(lambda: set(work.rows) == {"a.py"})
 
 
 async def test_what_is_written_while_an_outer_folder_gets_its_baseline_is_said(
