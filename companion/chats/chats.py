@@ -336,7 +336,8 @@ class Chats:
         place = self.shared.pop(window, None)
 
         async def end() -> None:
-            await asyncio.gather(*(chat.stop() for chat in chats))
+            # To cancel again what a chat still does would cut short how its agent is ended.
+            await asyncio.gather(*(chat.finished() for chat in chats))
             if place:
                 await place.daemons.stop()
 

@@ -167,6 +167,19 @@ async def test_a_daemons_turn_whose_tab_was_closed_ends_with_what_it_was_for(
     await until(lambda: not room.chats._leaving)
 
 
+@pytest.mark.parametrize("state", ["live", "waiting"])
+async def test_a_chat_whose_window_closes_takes_leave_of_the_daemon(room: Room, state: str) -> None:
+    """A daemon keeps a session, and what it needs, as long as a client may be there."""
+    stream = await room.opened()
+    if state == "waiting":
+        room.daemon.routes["GET /events"] = 503, {"error": "booting"}
+        stream.cut()
+        await room.state("waiting")
+    room.chats.window_closed(WINDOW)
+    await until(lambda: not room.chats._ending)
+    assert len(room.daemon.asked("POST /session/s/detach")) == 1
+
+
 async def test_a_turn_that_is_told_twice_has_one_name_by_which_its_calls_are_logged_once(room: Room) -> None:
     before = await room.opened()
     write(before, 1, "first")

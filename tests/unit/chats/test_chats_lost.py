@@ -15,7 +15,7 @@ from companion.agents import AgentCommand
 from companion.backends.acp.client import AcpAgent
 from companion.backends.acp.files import Files
 from companion.chats.transcript.render import Render
-from tests.agent_talk import scripted, until
+from tests.agent_talk import is_alive, scripted, until
 
 from .agent_room import Room, chatting
 from .chatting import CHAT, WINDOW, KeptTurns
@@ -99,6 +99,25 @@ async def test_a_prompt_that_waits_for_its_turn_comes_back_while_the_screen_is_b
         room.chats.show(CHAT)
     await until(lambda: returned(room) == ["queued"])
     is_free.set()
+
+
+async def test_an_agent_that_waits_for_a_sign_in_ends_with_its_window(project: Path, tmp_path: Path) -> None:
+    script = """
+os._exit = lambda _: time.sleep(100)  # as one that doesn't notice that its input has ended
+def initialize(params):
+    ways = [{"id": "g", "name": "G"}]
+    return {"protocolVersion": 1, "agentInfo": {"name": "scripted"}, "agentCapabilities": {}, "authMethods": ways}
+def session_new(params):
+    raise Failure(-32000, "Authentication required")
+"""
+    agent = AgentCommand("Scripted", tuple(scripted(script, tmp_path)))
+    async with chatting(project, agent, opens=False) as room:
+        room.chats.open(CHAT, WINDOW, str(project), agent="Scripted")
+        await room.state("lost")
+        agent_pid = room.agent_pid
+        room.chats.window_closed(WINDOW)
+        await until(lambda: not room.chats._ending)
+        assert not is_alive(agent_pid)
 
 
 async def test_the_screen_is_told_what_waits_for_its_turn_and_would_be_lost_with_the_agent(room: Room) -> None:
