@@ -82,8 +82,9 @@ def _wanted(client: Agent, session: AgentSession, was: Status, chosen: Chosen, n
     wanted: list[_Setting] = []
     current = values_of(now)
     names = {**_CHOICES, **{option_kind(each.id): f"“{each.name}”" for each in (*was.options, *now.options)}}
-    for kind, value in {**values_of(was), **chosen.values}.items():
-        if value == current.get(kind):
+    # A model may bring how long it thinks: that comes after it.
+    for kind, value in {**dict.fromkeys(_CHOICES), **values_of(was), **chosen.values}.items():
+        if value is None or value == current.get(kind):
             continue
         option, is_chosen = kind.removeprefix(_OPTION), kind in chosen.values
         if kind in _CHOICES:

@@ -11,7 +11,7 @@ import pytest
 from companion.agents import AgentCommand
 from companion.chats.connection import Chosen, UndecidedError, option_kind
 from companion.chats.prompt import Draft
-from companion.conversation.snapshot import SessionOption, Status
+from companion.conversation.snapshot import ChoiceKind, SessionOption, Status
 from tests.agent_talk import scripted, until
 
 from .agent_room import Room, chatting
@@ -201,6 +201,42 @@ async def test_a_mode_that_the_session_has_left_is_not_set_again(room: Room, pro
         await reopen(room, project)
     room.say("two")
     await room.shows("two in auto, fast False.")
+
+
+async def test_how_long_the_model_thinks_is_set_after_the_model(project: Path, tmp_path: Path) -> None:
+    script = """
+now = {"m": "a", "t": "low"}
+def option(name, category, *values):
+    offered = [{"value": each, "name": each} for each in values]
+    return {"id": name, "name": name, "category": category, "type": "select", "currentValue": now[name],
+        "options": offered}
+def opened(params):
+    options = [option("m", "model", "a", "b"), option("t", "thought_level", "low", "high")]
+    return {"sessionId": "s", "configOptions": options}
+def initialize(params):
+    return {"protocolVersion": 1, "agentInfo": {"name": "A"}, "agentCapabilities": {"loadSession": True}}
+session_new = opened
+def session_load(params):
+    say("before", "user_message_chunk"); say("as before")
+    return opened(params)
+def session_set_config_option(params):
+    now[params["configId"]] = params["value"]
+    if params["configId"] == "m":
+        now["t"] = "low"
+    return opened(params)
+def session_prompt(params):
+    say(f"{now['m']} thinks {now['t']}. ")
+    return {"stopReason": "end_turn"}
+"""
+    async with chatting(project, AgentCommand("Scripted", tuple(scripted(script, tmp_path)))) as room:
+        switches: list[tuple[ChoiceKind, str]] = [("effort", "high"), ("model", "b"), ("effort", "high")]
+        for kind, value in switches:
+            room.chats.tell(CHAT, lambda own, kind=kind, value=value: own.switch(kind, value))
+            await until(lambda kind=kind, value=value: getattr(room.render.status, kind) == value)
+        room.say("one")
+        await room.shows("b thinks high.")
+        await reopen(room, project)
+        assert room.render.status.effort == "high"
 
 
 def test_a_choice_decides_nothing_but_what_it_is_about():
