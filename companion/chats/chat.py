@@ -519,7 +519,7 @@ class Chat:
             self.reconnect()
         # Who sends something looks at the end.
         self.connection.conversation.hide_earlier(MOST_SHOWN, LEAST_SHOWN)
-        self.connection.chosen.sends()
+        self.connection.chosen.sends(self.status)
         self.outbox.send(draft, mid_turn=mid_turn)
 
     def show(self, session: str = "", chosen: Chosen | None = None) -> None:

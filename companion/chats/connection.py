@@ -637,10 +637,11 @@ class Chosen:
             self._is_told = True
             raise UndecidedError(", ".join(self._failed.values()))
 
-    def sends(self) -> None:
-        """The person sends something. Once they were told what doesn't hold, that means that they go on."""
+    def sends(self, status: Status) -> None:
+        """The person sends something. Once they were told what doesn't hold, they go on with what the session has."""
         if self._is_told:
             self.fail({})
+            self.follow(status)
 
 
 def option_kind(option: str) -> str:

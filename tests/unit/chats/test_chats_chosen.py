@@ -203,6 +203,22 @@ async def test_a_mode_that_the_session_has_left_is_not_set_again(room: Room, pro
     await room.shows("two in auto, fast False.")
 
 
+async def test_who_goes_on_without_their_mode_is_not_asked_again_after_a_reconnect(room: Room, tmp_path: Path) -> None:
+    await choose(room)
+    room.say("one")
+    await room.shows("one in plan")
+    (tmp_path / "script.py.gone").touch()
+    await reconnect(room)
+    room.say("two")
+    await until(lambda: room.editor.returned)
+    room.say("three")
+    await room.shows("three in auto")
+    await reconnect(room)
+    room.say("four")
+    await room.shows("four in auto")
+    assert [draft.text for _, draft, _ in room.editor.returned] == ["two"]
+
+
 async def test_how_long_the_model_thinks_is_set_after_the_model(project: Path, tmp_path: Path) -> None:
     script = """
 now = {"m": "a", "t": "low"}
@@ -246,7 +262,7 @@ def test_a_choice_decides_nothing_but_what_it_is_about():
     with pytest.raises(UndecidedError, match="because the mode, the model, “Mode” could not be set as before"):
         chosen.check()
     chosen.take("mode", "auto")
-    chosen.sends()
+    chosen.sends(Status())
     with pytest.raises(UndecidedError, match="because the model, “Mode” could not"):
         chosen.check()
     chosen.take(option_kind("mode"), "y")
@@ -272,8 +288,8 @@ def test_odd_choices_are_none():
     chosen = Chosen({"mode": "plan", option_kind("fast"): True})
     assert Chosen.from_plain(chosen.as_plain("s"), "s") == chosen
     chosen.fail({"mode": "the mode"})
-    chosen.sends()
+    chosen.sends(Status())
     with pytest.raises(UndecidedError):
         chosen.check()
-    chosen.sends()
+    chosen.sends(Status())
     chosen.check()
