@@ -21,6 +21,7 @@ from ..clis.environment import LoginEnvironment
 from ..conversation.failures import NotConnectedError
 from ..editor import ChatId, WindowId
 from ..exclusion import Sharing
+from ..json_text import as_object
 from ..platforms import programs
 from ..platforms.files import HangingError, real_folder
 from ..review.reviews import Reviews
@@ -390,7 +391,7 @@ class Chats:
             logger.exception("A chat of another version of the package can't be taken over")
             place = self.window(window)
             connector = Connector(place, place.daemons, "")
-            connector.inherited = plain.get("process")
+            connector.inherited = as_object(plain).get("process")
             connector.end_inherited()
             return
         self._unopened[chat_id] = window, plain

@@ -216,8 +216,9 @@ async def test_what_waited_when_the_editor_was_closed_comes_back_from_a_tab_that
     assert room.editor.returned == [(CHAT, WHOLE, CUT_OFF)]
 
 
+@pytest.mark.parametrize("form", [{"unsent": [{"words": "mine"}]}, {"session": None}, [], None])
 async def test_what_waited_comes_back_from_the_screen_if_another_version_has_left_it_in_another_form(
-    room: Room, stormy: object
+    room: Room, stormy: object, form: Any
 ) -> None:
     room.daemon.routes["GET /capabilities"] = None
     room.chats.open(CHAT, WINDOW, room.folder)
@@ -225,8 +226,10 @@ async def test_what_waited_comes_back_from_the_screen_if_another_version_has_lef
     for chat in (CHAT, OTHER):
         room.chats.send(chat, WHOLE)
     left = await room.chats.stop(hand_over=True)
-    left[WINDOW]["chats"][CHAT]["unsent"] = [{"words": "mine"}]
+    whole = left[WINDOW]["chats"][CHAT]
+    left[WINDOW]["chats"][CHAT] = whole | form if isinstance(form, dict) else form
     room.chats.inherit(left, {WINDOW: None})
+    assert room.chats.open_sessions() == set()
     for chat in (CHAT, OTHER):
         room.chats.open(chat, WINDOW, room.folder, waiting=[Returned(WHOLE)])
     unsent = "It was not sent before the package was reloaded."
