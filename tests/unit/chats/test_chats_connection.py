@@ -85,6 +85,16 @@ async def test_a_daemon_that_may_be_another_one_is_looked_at_anew(
     await until(lambda: room.connection.state == "live")
 
 
+async def test_a_new_conversation_waits_for_a_daemon_whose_proxy_can_not_reach_it(room: Room) -> None:
+    await room.opened()
+    right = room.daemon.routes["GET /capabilities"]
+    room.daemon.routes["GET /capabilities"] = 502, b"<html>Bad Gateway</html>"
+    room.chats.show(CHAT)
+    assert (await room.state("waiting")).message.startswith("The daemon doesn't answer as it should (502).")
+    room.daemon.routes["GET /capabilities"] = right
+    await room.live()
+
+
 async def test_a_session_in_which_nothing_was_said_is_left_and_one_with_a_prompt_is_not(room: Room) -> None:
     await room.opened()
     room.chats[CHAT].reconnect()
