@@ -241,6 +241,7 @@ class Chats:
         """Show a chat in its tab, in the place of the one that was there."""
         if before := self.by_id.get(chat.id):
             self._see_off(before, CHANGED)
+            chat.outbox.sent |= before.outbox.sent  # the person may come back to that conversation
         self.by_id[chat.id] = chat
         chat.begin()
 

@@ -14,7 +14,7 @@ from companion.backends.daemon import decoder
 from companion.backends.daemon.client import DaemonAgent
 from companion.chats import history
 from companion.chats.history import RewindTarget, rewind_targets
-from companion.chats.prompt import Draft
+from companion.chats.prompt import Draft, Excerpt
 from companion.conversation.failures import ChatError
 from companion.conversation.snapshot import Attachment, Diff, FileChange, Location, Message, Tool, Turn, changed_files
 
@@ -167,6 +167,27 @@ async def test_a_rewind_undoes_files_or_leaves_them_and_gives_the_prompt_back(pr
         assert room.daemon.asked("POST /session/s/rewind")[-1].body["rewindFiles"] is False
         room.daemon.routes["POST /session/s/rewind"] = 200, {"rewound": True}
         assert (await room.chats[CHAT].history.rewind(to, undo_files=False))[0] == "The conversation was rewound."
+
+
+async def test_a_prompt_comes_back_with_what_was_attached_though_another_conversation_was_shown(project: Path) -> None:
+    async with live(project, "session_rewind") as room:
+        draft = Draft("Look", (Excerpt("file:///p/a.py#L1", "a.py:1", "x = 1"),))
+        room.chats.send(CHAT, draft)
+        await room.asked("POST /session/s/prompt")
+        say(room.stream, 1, "Look")
+        room.stream.send("turn_complete", 2, "p", stopReason="end_turn")
+        await until(lambda: room.render.status.last == "done" and room.render.session)
+        room.chats.show(CHAT)
+        await room.live()
+        room.chats.show(CHAT, "s")
+        stream = await room.live()
+        say(stream, 1, "Look")
+        stream.send("turn_complete", 2, "p", stopReason="end_turn")
+        await until(lambda: room.render.status.last == "done")
+        room.daemon.routes |= {POINTS: (200, {"snapshots": [point(0)]}), "POST /session/s/rewind": (200, {})}
+        [to] = await room.chats[CHAT].history.targets()
+        _, again = await room.chats[CHAT].history.rewind(to, undo_files=False)
+        assert again == draft
 
 
 async def test_the_prompt_comes_back_though_a_turn_has_begun_during_the_rewind(project: Path) -> None:
