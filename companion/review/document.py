@@ -134,6 +134,8 @@ class Body:
     removed_words: list[Points] = field(default_factory=list[Points])
     added_words: list[Points] = field(default_factory=list[Points])
     """Points of the text, ascending."""
+    compared: Collection[int] = ()
+    """The lines of changes of which only the marked words differ. There may be none in one of a pair."""
 
     @property
     def lines(self) -> int:
@@ -223,12 +225,16 @@ def body_of(old: str, new: str, changes: Sequence[tuple[int, int, int, int, str]
     text = "\n".join([*texts, ""])
     removed: list[Points] = []
     added: list[Points] = []
+    compared = set[int]()
     found = [Change(*each[:4]) for each in changes]
     for at, old_line, gone, new_line, come in changed_words(found, [*old_lines, ""], [*new_lines, ""]):
         change, first = found[at], firsts[at]
-        removed += moved(gone, starts[first + old_line - change.old_start])
-        added += moved(come, starts[first + change.deleted + new_line - change.new_start])
-    return Body(text, "".join(kinds), numbers, owners, starts, tuple(changes), firsts, sorted(removed), sorted(added))
+        pair = first + old_line - change.old_start, first + change.deleted + new_line - change.new_start
+        removed += moved(gone, starts[pair[0]])
+        added += moved(come, starts[pair[1]])
+        compared.update(pair if gone or come else ())
+    words = sorted(removed), sorted(added)
+    return Body(text, "".join(kinds), numbers, owners, starts, tuple(changes), firsts, *words, compared)
 
 
 def _pieces(text: str) -> list[str]:

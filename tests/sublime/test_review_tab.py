@@ -965,6 +965,24 @@ class TestProposals(ReviewCase):
         self.tab.set_viewport_position((x - 100, 0.0), animate=False)
         yield lambda: self.diff.attention.is_seen
 
+    def test_the_rest_of_a_line_of_which_one_word_has_gone_need_not_be_in_sight(self) -> Steps:
+        rest = "word " * 400
+        yield from self.proposed(f"the {rest}\n{OLD}", f"the old {rest}\n{OLD}")
+        yield lambda: self.diff.attention.is_seen
+
+    def test_a_new_line_whose_end_is_beside_what_is_in_sight_was_not_seen(self) -> Steps:
+        """No word of it is marked, as all of it is new."""
+        added = f"new{' ' * 1_000}and more\n"
+        yield from self.proposed(OLD.replace("line 3\n", f"line 3\n{added}"))
+        yield 1_600
+        self.assertFalse(self.diff.attention.is_seen)
+        self.press("primary+s")
+        self.assertTrue(self.screen.said("Go to the changes of app.py"))
+        end = self.tab.find("and more", 0).end()
+        x = self.tab.text_to_layout(end)[0] - self.tab.viewport_extent()[0] + 10
+        self.tab.set_viewport_position((x, 0.0), animate=False)
+        yield lambda: self.diff.attention.is_seen
+
     def test_a_tab_behind_another_one_shows_nobody_anything(self) -> Steps:
         yield from self.proposed()
         self.window.focus_view(self.view)

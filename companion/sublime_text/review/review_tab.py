@@ -526,16 +526,16 @@ class ReviewTab:
         return bool(wanted) and all(line in seen for line in wanted)
 
     def _in_width(self, at: int, lines: range) -> set[int]:
-        """Those lines of a block of which no word that differs is out of sight to the right or to the left."""
+        """Those lines of a block of which nothing that differs is out of sight to the right or to the left."""
         block, left, width = self._blocks[at], self.view.viewport_position()[0], self.view.viewport_extent()[0]
         found = {*lines}
         if body := block.body:
             start = self._points[at] + block.text.index("\n") + 1
-            for word in (*body.removed_words, *body.added_words):
-                line = bisect_right(body.starts, word[0])
-                ends = (self.view.text_to_layout(start + point)[0] for point in word if line in found)
-                if not all(left <= x <= left + width for x in ends):
-                    found.discard(line)
+            for line in found & {*range(1, body.lines + 1)}:
+                if body.owners[line - 1] >= 0:
+                    ends = (self.view.text_to_layout(start + point)[0] for point in _ends(body, line - 1))
+                    if not all(left <= x <= left + width for x in ends):
+                        found.discard(line)
         return found
 
     def _lines_to_see(self, at: int) -> Sequence[int]:
@@ -824,6 +824,15 @@ class ReviewTab:
 
     def _say(self, message: str) -> None:
         say(self.view.window(), message)
+
+
+def _ends(body: Body, line: int) -> list[int]:
+    """Where the words that differ in a line of a change begin and end; where all of it differs, the end of the line."""
+    first, after = body.starts[line], body.starts[line + 1]
+    if line not in body.compared:
+        return [first + len(body.line(line).rstrip())]
+    words = (*words_between(body.removed_words, first, after), *words_between(body.added_words, first, after))
+    return [point for word in words for point in word]
 
 
 def _set_up(view: sublime.View) -> None:
