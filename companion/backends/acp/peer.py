@@ -311,6 +311,7 @@ class Peer:
             self._refuse(number, METHOD_NOT_FOUND, f"the message was not read: {why}")
         elif (call := self._waiting.get(_as_number(number))) and not call.answer.done():
             call.answer.set_exception(AnswerError(self._agent.name, 0, f"its answer was not read: {why}"))
+            self._settle_unnamed()
 
     def _refuse(self, number: object, code: int, message: str) -> None:
         self._send({"id": number, "error": {"code": code, "message": message}})

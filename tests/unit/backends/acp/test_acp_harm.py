@@ -424,6 +424,19 @@ async def test_an_error_that_names_none_of_two_requests_is_for_the_one_that_gets
     await asyncio.wait([first, second, later])
 
 
+async def test_an_error_that_names_none_of_two_requests_is_for_the_one_whose_answer_is_not_too_long_to_be_read():
+    peer = peer_of()
+    first, second = (asyncio.create_task(peer.call("session/list", {}, None)) for _ in range(2))
+    await asyncio.sleep(0)
+    peer.receive(b'{"id": null, "error": {"code": -32700, "message": "Parse error"}}')
+    peer.receive(TooLong(b'{"id": 1, "result": {"sessions": ['))
+    with pytest.raises(AgentError, match="was not read: it is too long"):
+        await first
+    async with asyncio.timeout(1):
+        with pytest.raises(UnnamedError, match="Parse error"):
+            await second
+
+
 async def test_a_turn_ends_whose_error_names_no_request_while_something_else_is_asked(talks: Talks):
     script = """
 def session_prompt(params):
