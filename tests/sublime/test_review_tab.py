@@ -786,6 +786,15 @@ class TestReview(ReviewCase):
         [comment] = loaded("sublime_text.package").adapter().comments.of_window(self.window)
         self.assertEqual((comment.first, comment.lines, comment.side), (3, ("line three",), "file"))
 
+    def test_the_line_between_two_changes_is_none_of_the_file_to_comment_on(self) -> Steps:
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has("⋯")
+        self.go_to("⋯")
+        self.press("c")
+        self.assertEqual(self.screen.inputs, [])
+        self.assertTrue(self.screen.said("Put the caret on a line of a change"))
+
     def test_the_last_lines_name_the_keys_of_the_persons_own_keymap(self) -> Steps:
         own = '[{"keys": ["ctrl+shift+9"], "command": "qwen_companion_review_decide", "args": {"what": "keep"}}]'
         load, keys = sublime.load_resource, loaded("sublime_text.keys").KEYS

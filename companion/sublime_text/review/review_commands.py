@@ -13,7 +13,7 @@ import sublime_plugin
 from ...chats.transcript.plain import flat
 from ...editor import WindowId
 from ...review.changes import counted
-from ...review.document import REMOVED_KIND, Block, ReviewTurn
+from ...review.document import GAP_KIND, REMOVED_KIND, Block, ReviewTurn
 from .. import package
 from ..comments.comment_commands import go_to
 from ..comments.views import CommentTarget
@@ -689,7 +689,7 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
             target = CommentTarget(said.path, said.side, said.by)
             adapter.comments.write_at(window, target, said.first, said.lines)
             return
-        if block.file is None or body is None or not number:
+        if block.file is None or body is None or not number or block.kinds[line] == GAP_KIND:
             say(window, "Put the caret on a line of a change to comment on it.")
             return
         diff, row = feed.proposals.get(block.file.key), feed.rows.get(block.file.key)
