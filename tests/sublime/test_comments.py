@@ -118,6 +118,20 @@ class TestComments(CompanionCase):
         self.assertEqual(left(), ["below"])
         yield 0
 
+    def test_it_is_said_where_there_is_no_comment_to_delete(self) -> Steps:
+        """All are sent, and the caret is on none of their lines."""
+        self.edit(self.view, "one\ntwo\nthree\n")
+        self.view.sel().clear()
+        self.view.sel().add(0)
+        self.comment()
+        self.panel.pasted(self.panel.unsent(self.window), "Qwen Code")
+        self.view.sel().clear()
+        self.view.sel().add(self.view.text_point(2, 0))
+        self.window.run_command("qwen_companion_delete_comments")
+        self.assertTrue(self.screen.said("There is no comment on this line"))
+        self.assertEqual(len(self.panel.of_window(self.window)), 1)
+        yield 0
+
     def test_edited_lines_are_said_to_have_changed_until_the_edit_is_undone(self) -> Steps:
         self.comment()
         self.view.sel().clear()

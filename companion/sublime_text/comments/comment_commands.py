@@ -291,7 +291,9 @@ class QwenCompanionDeleteCommentsCommand(sublime_plugin.WindowCommand):
         comments = here or [*panel.unsent(self.window), *notes]
         of_agents = f", {len(notes)} of them from agents," if notes else ""
         question = f"Delete {counted(len(comments), 'comment')}{of_agents} in this window?"
-        if here or (comments and (not asks or sublime.ok_cancel_dialog(question, "Delete", "QwenCompanion"))):
+        if not comments:
+            say(self.window, "There is no comment on this line, and none that is still to be sent.")
+        elif here or not asks or sublime.ok_cancel_dialog(question, "Delete", "QwenCompanion"):
             panel.delete(comments)
 
     def is_enabled(self, *, asks: bool = True) -> bool:
