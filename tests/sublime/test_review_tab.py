@@ -786,6 +786,17 @@ class TestReview(ReviewCase):
         [comment] = loaded("sublime_text.package").adapter().comments.of_window(self.window)
         self.assertEqual((comment.first, comment.lines, comment.side), (3, ("line three",), "file"))
 
+    def test_keys_that_open_or_fold_say_where_there_is_nothing_to_open_or_to_fold(self) -> Steps:
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has("▾ b.py")
+        text = text_of(self.tab)
+        for key, said in {"enter": "nothing to open", "s": "nothing to open", "tab": "on a file to fold"}.items():
+            self.go_to("—")
+            self.press(key)
+            self.assertIn(said, self.screen.messages.pop())
+        self.assertEqual(text_of(self.tab), text)
+
     def test_the_line_between_two_changes_is_none_of_the_file_to_comment_on(self) -> Steps:
         yield from self.two_files()
         yield from self.review()

@@ -681,6 +681,8 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
             go_to(adapter, window, said)
         elif tab.turn:
             _show_turn(adapter, window, tab.turn)
+        else:
+            say(window, "There is nothing to open at the caret.")
 
     def _comment(self, adapter: Adapter, window: sublime.Window, tab: ReviewTab) -> None:
         feed, (block, line) = tab.feed, tab.here()

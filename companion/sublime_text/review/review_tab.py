@@ -814,6 +814,8 @@ class ReviewTab:
             self._folded ^= {block.file.key}
             row = self._rows[self._blocks.index(block)]
             select(self.view, self.view.text_point(row, 0))
+        else:
+            self._say("Put the caret on a file to fold it.")
         self.draw()
 
     def filter(self, words: str) -> None:
