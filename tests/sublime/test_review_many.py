@@ -35,6 +35,20 @@ class TestSeveral(CompanionCase):
             self.window.run_command("qwen_companion_go_to_diff", {"previous": previous} if previous else None)
             self.assertEqual(self.window.active_view(), self.proposals[expected])
 
+    def test_each_key_counts_though_the_next_one_has_no_tab_yet(self) -> Steps:
+        """Those that came before its changes were marked led to the same one after it."""
+        names = (*NAMES, "d.py")
+        for name in names:
+            yield from self.propose(f"{name}\n", self.folder / name)
+        self.window.run_command("qwen_companion_go_to_diff")
+        found = self.diffs().in_window(self.window)
+        yield lambda: self.window.active_view() == found[0].proposal and not found[0].is_arriving
+        for _ in names[1:]:
+            self.window.run_command("qwen_companion_go_to_diff")
+        yield lambda: not any(diff.is_arriving or diff.actions.is_busy for diff in found)
+        yield from self.turned()
+        self.assertEqual([self.window.active_view()], [diff.proposal for diff in found[3:] if diff.is_open])
+
     def test_after_an_answer_the_next_file_opens(self) -> Steps:
         """The one after it in the list, not the first."""
         yield from self.open_three()

@@ -249,6 +249,10 @@ class QwenCompanionGoToDiffCommand(sublime_plugin.WindowCommand):
         """The diff has no further change: go to the next one, then to what is written, and around."""
         if not (adapter := package.adapter()):
             return
+        view = self.window.active_view()
+        if (here := adapter.diffs.find(view) if view else None) and here is not diff:  # a key before has led there
+            here.actions.move(step, lambda: self._go_beyond(here, step))
+            return
         diffs, rows = adapter.diffs.in_window(self.window), adapter.written.listings.of(self.window).rows
         at = diffs.index(diff) + step if diff in diffs else 0
         if rows and not 0 <= at < len(diffs) and adapter.written.go(self.window, None, step):
