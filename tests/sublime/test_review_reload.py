@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 from unittest.mock import patch
 
@@ -92,6 +93,21 @@ class TestReload(ReloadCase):
         loaded("sublime_text.package").load()
         self.proposal.run_command("qwen_companion_accept_diff")
         yield from self.written()
+        self.assertEqual(self.content, PROPOSAL)
+
+    def test_a_link_of_an_instance_that_has_been_unloaded_answers_no_diff_that_it_has_left(self) -> Steps:
+        yield from self.open_diff(PROPOSAL)
+        self.window.run_command("qwen_companion_go_to_diff")
+        yield lambda: "Accept" in self.screen.header(self.proposal)
+        may_hand_over = threading.Event()
+        self.addCleanup(may_hand_over.set)
+        loaded("sublime_text.package").adapter().thread.post(lambda _: may_hand_over.wait())
+        self.unload()
+        self.screen.click(self.proposal, "accept")
+        may_hand_over.set()
+        yield from self.load()
+        self.assertEqual((self.cli.outcomes, self.proposal.is_valid()), ([], True))
+        yield from self.accepted()
         self.assertEqual(self.content, PROPOSAL)
 
     def test_what_is_undone_after_a_reload_is_what_was_done_before(self) -> Steps:

@@ -362,10 +362,14 @@ class Answers:
         self._adapter.diffs.tell(lambda reviews: reviews.reject(diff.review.number, text))
 
     def follow(self, diff: DiffView, href: str) -> None:
-        """Do what a link of a diff says, which the person has clicked."""
-        if not diff.attention.is_new:
-            diff.attention.entered()
-        what, _, of = href.partition(":")
+        """Do what a link of a diff says, which the person has clicked, unless the next instance has the diff by now."""
+        if diff in self._adapter.diffs.in_window(diff.window):
+            if not diff.attention.is_new:
+                diff.attention.entered()
+            what, _, of = href.partition(":")
+            self._clicked(diff, what, of)
+
+    def _clicked(self, diff: DiffView, what: str, of: str) -> None:
         match what:
             case "accept" | "reject":
                 answer = self.accept if what == "accept" else self.reject
