@@ -199,6 +199,9 @@ class Chats:
         before, self.settings = self.settings, settings
         for chat in self.by_id.values():
             chat.configured(is_changed=settings != before)
+        for chat in self._leaving if not settings.enabled else ():
+            if chat.needs_daemon:
+                chat.leave(with_daemon=True)
         for place in self.shared.values():
             # An open chat ends its daemon itself, after it has left its session.
             if not settings.enabled and not place.daemon_folders:

@@ -149,6 +149,24 @@ async def test_switching_it_off_ends_the_private_daemon(managed: Room, is_open: 
     assert managed.editor.said == []
 
 
+async def test_switching_it_off_ends_the_private_daemon_though_a_turn_of_a_closed_tab_runs_in_it(managed: Room) -> None:
+    stream = await managed.opened()
+    managed.chats.send(CHAT, Draft("now"))
+    stream.say(1, "On it")
+    await until(lambda: managed.render.status.running)
+    managed.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "q"}
+    managed.chats.send(CHAT, Draft("later"))
+    stream.send("pending_prompt_added", 2, promptId="q", text="later")
+    await until(lambda: managed.render.status.queue)
+    daemon = managed.chats[CHAT].connector.private.daemon
+    assert daemon
+    managed.chats.close(CHAT)
+    managed.configure(enabled=False, url="", token="")
+    await until(lambda: not daemon.is_running)
+    assert [draft.text for _, draft, _ in managed.editor.returned] == ["later"]
+    await until(lambda: not managed.chats._leaving)
+
+
 async def test_another_command_replaces_the_private_daemon_at_a_reconnect(managed: Room, tmp_path: Path) -> None:
     await managed.opened()
     first = managed.chats[CHAT].connector.private.daemon
