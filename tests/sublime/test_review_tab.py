@@ -144,6 +144,17 @@ class TestReview(ReviewCase):
         self.press("k")
         yield self.has(f"✓ {name} · +2 −2 · kept")
 
+    def test_all_files_have_the_names_of_their_folders_once_the_window_has_another_one(self) -> Steps:
+        """Those that were listed before had none."""
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has("▾ app.py", "▾ b.py")
+        inner = self.folder / "inner"
+        inner.mkdir()
+        self.window.set_project_data({"folders": [{"path": str(self.folder)}, {"path": str(inner)}]})
+        (self.folder / "b.py").write_text(OLD.replace("line 8\n", ""))
+        yield self.has(f"▾ {self.folder.name}/app.py", f"▾ {self.folder.name}/b.py")
+
     def test_files_are_named_in_a_folder_that_is_opened_by_a_link(self) -> Steps:
         """Each had its absolute path."""
         link = self.folder.with_name(f"{self.folder.name}-link")

@@ -72,7 +72,8 @@ class ReviewFeed:
         """In their order: what agents wait for first, then the oldest; None until they are known."""
         self._adapter = adapter
         self._listed: dict[FileKey, ListedFile] = {}
-        self._made: dict[ChangeRow, ListedFile] = {}
+        self._made: dict[tuple[ChangeRow, tuple[str, ...]], ListedFile] = {}
+        """With the folders of the window, whose names may be shown."""
         self._versions: dict[FileKey, str] = {}
         self._asked: dict[FileKey, str] = {}
         """The versions of the bodies that were asked for and have not come."""
@@ -308,8 +309,12 @@ class ReviewFeed:
     def _turns(self) -> list[ReviewTurn]:
         found: dict[str, tuple[FileTurn | None, list[ListedFile], list[str]]] = {}
         # Hundreds of files, of which one or two have changed since.
-        self._made = {row: self._made.get(row) or self._written_file(key, row) for key, row in self.rows.items()}
-        for row, file in self._made.items():
+        folders = tuple(self.window.folders())
+        self._made = {
+            (row, folders): self._made.get((row, folders)) or self._written_file(key, row)
+            for key, row in self.rows.items()
+        }
+        for (row, _), file in self._made.items():
             turns = self._turns_of[_contents(row)]
             last = next(iter(turns), None)
             found.setdefault(last.key if last else f"before {row.agents}", (last, [], []))[1].append(file)
