@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, NamedTuple, Protocol
 
 from ..editor import ReviewId, WindowId
@@ -212,7 +212,10 @@ def to_plain(review: Review) -> dict[str, Any]:
 
 def from_plain(left: Mapping[str, Any], owner: Owner) -> Review:
     """The review that was left. Raises LookupError or TypeError if another version of the package has left it."""
-    disk: dict[str, Any] = {**left["disk"], "source": SourceText(left["disk"]["source"])}
+    disk: dict[str, Any] = {
+        each.name: left["disk"][each.name] for each in fields(DiskFile) if each.name in left["disk"]
+    }
+    disk["source"] = SourceText(disk["source"])
     request: dict[str, Any] | None = left["request"]
     return Review(
         owner,

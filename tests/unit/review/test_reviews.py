@@ -15,11 +15,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from companion.editor import WindowId
+from companion.editor import ReviewId, WindowId
 from companion.protocol import DiffOutcome
 from companion.review import reviews as review_module
-from companion.review.disk import Encodings
-from companion.review.review import Review
+from companion.review.disk import DiskFile, Encodings, SourceText
+from companion.review.review import Review, from_plain, to_plain
 from companion.review.reviews import Reviews
 
 from ..memory_editor import MemoryEditor
@@ -511,3 +511,11 @@ async def test_an_accepted_text_is_written_in_whatever_way_a_cli_writes_it(
     reviews.accept(review.number, "mí\n")
     await settle()
     assert editor.kept == []
+
+
+def test_a_review_goes_on_though_the_version_that_has_left_it_knew_more_of_its_file():
+    """As where somebody goes back to the version before."""
+    file, owner = DiskFile(SourceText("old\n"), exists=True, is_utf8=True), Listener(WindowId(1))
+    left = to_plain(Review(owner, "/a", SourceText("new\n"), ReviewId(1), file))
+    left["disk"]["of_a_later_version"] = True
+    assert from_plain(left, owner).disk == file
