@@ -504,8 +504,8 @@ class Conversation:
             self._touch(turn)
 
     def _mark_over(self, prompt: str, *, is_removed: bool = False) -> None:
-        """A prompt is over."""
-        self._over[prompt] = is_removed
+        """A prompt is over. The daemon tells that of one that was removed as the end of a turn, too."""
+        self._over[prompt] = is_removed or self.was_removed(prompt)
         for old in list(self._over)[:-MAX_OVER]:
             del self._over[old]
         self.changed.set()

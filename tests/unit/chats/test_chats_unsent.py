@@ -274,6 +274,17 @@ async def test_a_prompt_that_was_removed_from_the_queue_comes_back_if_the_answer
     assert room.editor.returned == [(CHAT, MINE, "It was removed from the queue.")]
 
 
+async def test_a_prompt_that_another_client_removes_from_the_queue_comes_back_though_its_turn_ends_at_once(
+    room: Room,
+) -> None:
+    """As the daemon tells it: the end of a turn that has never begun comes in the same millisecond."""
+    stream = await queued(room)
+    stream.send("pending_prompt_completed", 2, "p", promptId="p", state="removed")
+    stream.send("turn_complete", 3, "p", promptId="p", stopReason="cancelled")
+    await until(lambda: room.editor.returned)
+    assert room.editor.returned == [(CHAT, MINE, "It was removed from the queue.")]
+
+
 async def test_a_prompt_that_has_begun_does_not_come_back_though_its_removal_has_no_answer(room: Room) -> None:
     stream = await queued(room)
     room.daemon.routes["DELETE /session/s/pending-prompts/p"] = None
