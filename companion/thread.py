@@ -166,8 +166,8 @@ class CompanionThread:
                         logger.debug("The companion did not end well", exc_info=error)
                         break
                     self._set_aside()
-                    self._sleep(error)
-                    guard.forget(set(sys.modules) - before, error)
+                    self._sleep(guard.first(error))
+                    guard.forget(set(sys.modules) - before, guard.first(error))
         finally:
             self._leave_endpoints()
 

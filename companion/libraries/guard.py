@@ -335,10 +335,18 @@ OURS = (__package__ or "").partition(".")[0]
 LIBRARIES = frozenset(name.replace("-", "_") for name in BOUNDS)
 """The modules of the libraries. Each has the name of its library."""
 ENDPOINT = f"{(__package__ or '').rpartition('.')[0]}.server.endpoint"
-"""The module whose function `listen` opens a port."""
+OPENERS = {(ENDPOINT, "listen"), (ENDPOINT, "place_of")}
+"""The functions that open a port, or look at one that somebody else may have closed."""
 UNKNOWN = "The companion can't start with the libraries that are installed"
 
 Place = tuple[str, int, int]
+
+
+def first(error: Exception) -> Exception:
+    """Return the first error of a group: what a server raises while it starts comes in one. Else the error itself."""
+    while isinstance(error, ExceptionGroup):
+        error = cast("ExceptionGroup[Exception]", error).exceptions[0]
+    return error
 
 
 def trouble_of(error: BaseException) -> Trouble:
@@ -364,8 +372,7 @@ def is_of_machine(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in SCARCE):
         return True
     frames = traceback.walk_tb(error.__traceback__) if isinstance(error, OSError) else ()
-    opens = ENDPOINT, "listen"
-    return any((frame.f_globals.get("__name__"), frame.f_code.co_name) == opens for frame, _ in frames)
+    return any((frame.f_globals.get("__name__"), frame.f_code.co_name) in OPENERS for frame, _ in frames)
 
 
 def places(error: BaseException) -> dict[str, Place | None]:
@@ -389,8 +396,6 @@ def _place(module: str) -> Place | None:
 
 def culprit(error: BaseException) -> str:
     """Return the top-level module that made an import or the start fail, or an empty string if it is unknown."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, SyntaxError) and error.filename:
         inside = [
             os.path.relpath(error.filename, path) for path in sys.path if error.filename.startswith(path + os.sep)

@@ -24,7 +24,7 @@ from companion.editor import ViewId, WindowId
 from companion.libraries import guard
 from companion.libraries.guard import culprit
 from companion.server import endpoint
-from companion.server.http.connections import HttpServer
+from companion.server.http.connections import Acceptor, HttpServer
 from companion.settings import Settings
 
 from .conftest import VARIABLES, Alone, Running, lock_in, until
@@ -448,4 +448,50 @@ def test_a_start_for_which_the_machine_has_no_file_descriptor_is_tried_again(
     assert running.cli().connect().tools()
     [(message, _)] = editor.said
     assert "too many open files" in message
+    assert "libraries" not in message
+
+
+def test_a_port_for_which_the_machine_has_no_file_descriptor_left_is_served_when_it_has(
+    start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
+):
+    """Nothing is wrong with the libraries, so no repair is offered."""
+    monkeypatch.setattr(thread, "RETRY", 0.01)
+    failures = [OSError(errno.EMFILE, "Too many open files") for _ in range(3)]
+    accept = Acceptor.start
+
+    def begin(acceptor: Acceptor) -> None:
+        if failures:
+            raise failures.pop()
+        accept(acceptor)
+
+    monkeypatch.setattr(Acceptor, "start", begin)
+    running = start()
+    until(lambda: running.thread._running)
+    assert running.cli().connect().tools()
+    [(message, _)] = editor.said
+    assert "too many open files" in message
+    assert "libraries" not in message
+
+
+def test_a_port_that_somebody_else_closes_during_the_start_is_opened_again(
+    start: Callable[..., Running], editor: MemoryEditor, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(thread, "RETRY", 0.01)
+    ports: list[int] = []
+    accept = HttpServer.open
+
+    async def close_first(server: HttpServer, listener: socket.socket, *more: Any) -> None:
+        if listener.family == socket.AF_INET:
+            ports.append(listener.getsockname()[1])
+            if len(ports) == 1:
+                socket.close(listener.fileno())
+        await accept(server, listener, *more)
+
+    monkeypatch.setattr(HttpServer, "open", close_first)
+    running = start()
+    until(lambda: running.thread._running)
+    assert running.cli().connect().tools()
+    assert len(ports) == 2
+    assert ports[0] == ports[1]
+    [(message, _)] = editor.said
     assert "libraries" not in message
