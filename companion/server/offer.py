@@ -107,15 +107,14 @@ async def decided(
     """What was decided on a diff, which opens with this call: see `Asking.outcome`. `title`: see `Reviews.open`."""
     review = server.reviews.open(asking, path, content, title=title, connected=connected)
     try:
-        outcome = await asking.outcome
+        return await asking.outcome
     finally:
         if not asking.has_outcome:
             server.reviews.orphan(review.owner)
+        elif asking.outcome.result()["outcome"] == "closed":
+            server.background(server.reviews.close(asking, path))
         if asking.ended:
             asking.ended.set_result(None)
-    if outcome["outcome"] == "closed":
-        server.background(server.reviews.close(asking, path))
-    return outcome
 
 
 class Asking:

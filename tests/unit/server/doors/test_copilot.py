@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -21,6 +22,7 @@ from hypothesis import settings as limits
 from hypothesis import strategies as st
 
 from companion import handover
+from companion.background import LoopTasks
 from companion.clis.discovery import clear_leftovers
 from companion.clis.families import COPILOT_CLI
 from companion.companion import Companion
@@ -387,6 +389,24 @@ def test_the_cli_closes_its_own_diff(running: Running, connect: Connect, path: s
     answer = until(lambda: answers)[0]
     assert (answer["result"], answer["trigger"]) == ("REJECTED", "closed_via_tool")
     until(lambda: not running.do(lambda companion: list(companion.reviews)))
+
+
+async def test_a_diff_that_the_cli_closes_does_not_stay_open_if_the_call_is_given_up_in_the_same_moment():
+    closed: list[str] = []
+
+    async def close(_: offer.Asking, path: str) -> None:
+        closed.append(path)
+
+    reviews = SimpleNamespace(open=lambda *_, **__: SimpleNamespace(), close=close)
+    server: Any = SimpleNamespace(reviews=reviews, background=LoopTasks())
+    asking = offer.Asking(FIRST, "Copilot CLI", is_model=False)
+    call = asyncio.create_task(offer.decided(server, asking, "/a.txt", "new\n"))
+    await asyncio.sleep(0)
+    asking.close()
+    call.cancel()
+    await asyncio.wait([call])
+    await asyncio.sleep(0)
+    assert closed == ["/a.txt"]
 
 
 def test_a_diff_that_is_closed_while_the_disk_is_slow_never_opens(
