@@ -194,6 +194,8 @@ class RoundStarts:
                 return
             async with target.lock:
                 await self._open(window, target)
+                if source.root in self._nested(target):  # it has a round of its own, though git's folder may be gone
+                    return
                 during = await target.call(target.take_over, moved)
             self._say_unlisted(window, target, during)
             if is_in(source.root, [target.root]):

@@ -247,6 +247,31 @@ async def test_a_nested_repository_stays_one_when_its_window_has_the_outer_folde
     assert tree(windows.path) == before
 
 
+async def test_a_nested_repository_whose_git_folder_an_agent_has_removed_stays_one_after_a_restart(work: Work):
+    nested = work.path / "nested"
+    nested.mkdir()
+    (nested / "b.py").write_text(LINES)
+    committed(nested)
+    before = tree(work.path)
+    async with work:
+        await work.begun()
+        await work.until(lambda: not any(folder.left_to_copy for folder in work.known.folders.values()))
+        shutil.rmtree(nested / ".git")
+        (nested / "b.py").write_text("agent\n")
+        (nested / "new.py").write_text("agent\n")
+        await work.until(lambda: work.rows.keys() == {"b.py", "new.py"})
+    for _ in range(2):
+        async with Work(work.stores, work.folders) as later:
+            later.rounds.opened(WINDOW)
+            await later.until(lambda: later.rows)
+            assert {path: row.kind for path, row in later.rows.items()} == {"b.py": "modified", "new.py": "created"}
+    async with Work(work.stores, work.folders) as later:
+        await later.begun()
+        later.decisions.decide_files(WINDOW, later.rows_of(WINDOW), "undo")
+        await later.until(lambda: not later.rows)
+    assert tree(work.path) == before
+
+
 async def test_what_waits_is_there_after_a_restart_without_any_agent(work: Work):
     async with work:
         await work.begun()
