@@ -937,3 +937,18 @@ class TestWritten(ChangesCase):
         yield self.baselines
         self.assertEqual(text_of(self.baselines()[0]), agents)
         self.assertFalse(self.on_screen.overwritten.waits(self.code))
+
+    def test_a_save_without_an_edit_over_an_agents_change_loses_nothing(self) -> Steps:
+        """The tab was not loaded again."""
+        code = self.window.open_file(str(self.path))
+        yield from self.marked(code, 2)
+        code.settings().set("reload_file_on_change", False)
+        self.addCleanup(code.settings().erase, "reload_file_on_change")
+        agents = LINES.replace("line 25\n", "line 25, the agent's\n")
+        self.path.write_text(agents, newline="")
+        yield from self.waits(code=("modified", 1))
+        code.run_command("save")
+        yield lambda: self.on_screen.overwritten.waits(code)
+        code.run_command("qwen_companion_compare_overwritten")
+        yield self.baselines
+        self.assertEqual(text_of(self.baselines()[0]), agents)

@@ -118,7 +118,7 @@ class LoadedTexts:
         """A view is about to be saved: read what is on the disk if that isn't what the view was loaded from."""
         name, known = view.file_name(), self._known.get(view.buffer_id())
         since, saved = time.time_ns(), SavedText()
-        if name and known and known.path == name and view.is_dirty():
+        if name and known and known.path == name:
             encodings = encodings_of(name)
             saved = _within(lambda: _found(known, encodings)) or SavedText(known.text, is_lost=True)
             if saved.is_lost and (window := view.window()):
