@@ -36,6 +36,8 @@ _RULES = "rules"
 _GIT_ATTRIBUTES = ".gitattributes"
 _SAMPLE = 200
 """Files whose permissions say which are the usual ones."""
+_TICK = 20_000_000
+"""Nanoseconds by which the time of a file may be too early: the system takes it from a clock that ticks."""
 _TELLS_MOVES = os.name != "nt"
 """Whether a file knows when it was moved: Windows has the time of its creation there, and its folder knows."""
 _IGNORED_DEPTH = 2
@@ -319,15 +321,24 @@ class Store:
         self._write_file(_RULES, rules)
         listing = self.index.listing(rules)
         listing.untracked |= {path for path in self._absent if os.path.lexists(os.path.join(self.root, path))}
-        scan = self._seen(listing)
+        scan = self._seen(listing, began=began)
         if scan.is_current:
             self.index.note(listing, rules, began)
         return scan
 
-    def _seen(self, listing: IndexListing, *, may_be_large: bool = True, since: int = 0, is_made: bool = True) -> Scan:
+    def _seen(
+        self,
+        listing: IndexListing,
+        *,
+        may_be_large: bool = True,
+        since: int = 0,
+        is_made: bool = True,
+        began: int = 0,
+    ) -> Scan:
         """Bring the index up to date with what differs from it. Raises TooLargeError, GitError.
 
-        Unless `is_made` the tree of that is made as soon as something needs it.
+        Unless `is_made` the tree of that is made as soon as something needs it. `began` is when the listing was asked
+        for, in nanoseconds.
         """
         gone = {path for path in listing.gone if not self._is_hidden(path)}
         indexed = listing.changed - gone
@@ -337,7 +348,14 @@ class Store:
         self._written.clear()
         add, beside, stats = self._sorted(seen, gone, listing.untracked, may_be_large=may_be_large)
         wrong = self.copies.seen(indexed | gone)
-        add = sorted({*add, *wrong})
+        found, large, sizes = self._sorted({*wrong}, set(), frozenset(), may_be_large=True)
+        # What was written since the listing is found by the next scan: it is no mistake of the repository's index.
+        wrong = {path for path in wrong if self.changed_at(path) < began - _TICK}
+        add = sorted({*add, *wrong.intersection(found)})
+        beside |= {path: entry for path, entry in large.items() if path in wrong}
+        stats |= sizes
+        for path in wrong:
+            self.modes.keep(self.root, path)
         # A file may have grown over the limit, or can't be read any more.
         remove = gone | (indexed & beside.keys()) | wrong
         hidden = {*self.index.ignored()} & gone if gone else set[str]()

@@ -20,7 +20,7 @@ import pytest
 
 from companion.changes import round as round_module
 from companion.changes.journal import Intent, Journal
-from companion.snapshots import copies, files, project
+from companion.snapshots import copies, files, project, store
 from companion.snapshots.entries import LARGE
 from companion.snapshots.files import WriteRefusedError, blob_id
 from companion.snapshots.git import Git, GitStoppedError
@@ -43,6 +43,15 @@ def folder(tmp_path: Path) -> Folder:
         os.utime(made.path / name, (OLD, OLD))
     committed(made.path)
     return made
+
+
+def commit_large(folder: Folder) -> None:
+    """Commit a file that is too large to be copied, for the person alone."""
+    folder.write("data.bin", os.urandom(LARGE + 1))
+    (folder.path / "data.bin").chmod(0o600)
+    os.utime(folder.path / "data.bin", (OLD, OLD))
+    git(folder.path, "add", "data.bin")
+    git(folder.path, "commit", "-q", "-m", "large")
 
 
 def contents(folder: Folder) -> bytes:
@@ -254,6 +263,41 @@ def test_tracked_files_that_an_ignore_rule_matches_are_listed(folder: Folder, wh
     folder.scan()
     assert folder.listed() == {"a.txt": "modified", "b.txt": "modified"}
     (folder.path / "hidden.txt").unlink()
+    folder.undo_all_to(before)
+
+
+def test_a_large_file_of_git_is_not_copied_and_undone_with_its_permissions(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(store, "_SAMPLE", 1)
+    commit_large(folder)
+    before = tree(folder.path)
+    folder.begin_copied()
+    folder.scan()
+    folder.scan()
+    assert folder.listed() == {}
+    assert folder.store.copies.size() < LARGE // 10
+    folder.write("data.bin", b"0" * (LARGE + 1))
+    folder.undo_all_to(before)
+
+
+def test_a_large_file_that_is_written_during_the_look_that_finds_it_too_large_to_copy_is_listed(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    commit_large(folder)
+    before = tree(folder.path)
+    folder.begin_copied()
+    seen = folder.store.copies.seen
+
+    def seen_late(changed: set[str]) -> set[str]:
+        monkeypatch.undo()
+        folder.write("data.bin", b"0" * (LARGE + 1))
+        return seen(changed)
+
+    monkeypatch.setattr(folder.store.copies, "seen", seen_late)
+    folder.scan()
+    folder.scan()
+    assert folder.listed() == {"data.bin": "large"}
     folder.undo_all_to(before)
 
 
