@@ -110,7 +110,7 @@ class Store:
         self._known = 0
         """How many files were taken from the person's index."""
         self._absent: set[str] = set()
-        """The files that are gone and would be listed if they came again, though the ignore rules leave them out."""
+        """The files that are in no index and are listed whenever they are there, though ignore rules leave them out."""
         self.modes = Modes()
         self.objects = StoreObjects(path, root, git)
         self.copies = Copies(path, root, self.objects, self.modes, excluded)
@@ -160,7 +160,7 @@ class Store:
             is_whole = self.copies.find_lost(blobs.values())
         except GitError as error:
             raise DamagedError("a part of the baseline is missing") from error
-        self._absent = blobs.keys() - self.index.ids().keys()
+        self._absent = (blobs.keys() | _files_in(base.beside)) - self.index.ids().keys()
         if not is_whole:
             raise DamagedError("a part of the baseline is missing")
 
@@ -200,7 +200,7 @@ class Store:
             self._copied = scan.written.keys()
             self.copies.claim_later(self._complete, len(taken))
             self.modes.begin(self.root, [*scan.written, *_sampled(taken)])
-            self._absent = gone - scan.written.keys()
+            self._absent = gone - scan.written.keys() | _files_in(self._beside)
         else:
             tracked = {*own.names} if own else set[str]()
             indexed, changed = ((), set[str]()) if is_first else (survey.names, {*survey.rest})
@@ -243,10 +243,12 @@ class Store:
         self._write_file(_RULES, old)
         before = {*names_in(self._git.run(*outside))}
         self._write_file(_RULES, new)
-        shown = {name for name in names_in(self._git.run(*outside)) if not name.endswith("/")} - before
+        after = {*names_in(self._git.run(*outside))}
+        shown, hidden = (filter(_is_file, names) for names in (after - before, before - after))
         own = self._survey_own(project.repository(self.root))
-        gone = {*self.index.ignored()}.difference(own.names if own else ())
+        gone = {*self.index.ignored(), *hidden}.difference(own.names if own else ())
         self.index.drop(gone)
+        self._absent -= gone
         self._tree = ""
         now = self.scan(new).snapshot
         return dict.fromkeys(gone) | {path: self.objects.entry(now, path) for path in shown}
@@ -378,7 +380,7 @@ class Store:
         beside |= {name.rstrip("/"): Entry(REPOSITORY, "", "repository") for name in nested}
         beside |= self._rules_elsewhere()
         self._beside, self._stats = beside, stats
-        self._absent = (self._absent | hidden) - {*add}
+        self._absent = (self._absent | hidden | _files_in(beside)) - {*add}
         fresh = tuple(sorted(path for path, at in self._written.items() if at >= since)) if since else ()
         now = TreeSnapshot(self._tree if is_made else self._make_trees, dict(beside))
         self._begun = None if is_made else now
@@ -512,6 +514,16 @@ class Store:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
+
+
+def _is_file(name: str) -> bool:
+    """Whether git has listed a file, and not a folder with a repository of its own."""
+    return not name.endswith("/")
+
+
+def _files_in(beside: Mapping[str, Entry]) -> set[str]:
+    """The files beside a tree, which are in no index."""
+    return {path for path, entry in beside.items() if entry.why in {"excluded", "large", "unreadable"}}
 
 
 def _sampled(files: Sequence[str]) -> Sequence[str]:

@@ -266,6 +266,45 @@ def test_tracked_files_that_an_ignore_rule_matches_are_listed(folder: Folder, wh
     folder.undo_all_to(before)
 
 
+@pytest.mark.parametrize("kind", ["large", "excluded"])
+def test_a_tracked_file_that_is_not_copied_is_listed_though_an_ignore_rule_matches_it(folder: Folder, kind: str):
+    name = "data.bin" if kind == "large" else "sub/.env"
+    data = os.urandom(LARGE + 1) if kind == "large" else SECRET, b"0" * (LARGE + 1)
+    folder.write(name, data[0])
+    os.utime(folder.path / name, (OLD, OLD))
+    folder.write(".gitignore", "*.bin\n.env\n")
+    git(folder.path, "add", "-f", name, ".gitignore")
+    git(folder.path, "commit", "-q", "-m", "both")
+    folder.begin_copied()
+    for _ in range(2):
+        folder.scan()
+        folder.scan()
+        assert folder.listed() == {}
+        folder.reopen()
+    assert folder.store.copies.size() < LARGE // 10
+    folder.write(name, data[1])
+    for _ in range(2):
+        folder.scan()
+        assert folder.listed() == {name: kind}
+    (folder.path / name).unlink()
+    folder.scan()
+    folder.write(name, data[1] * 2)
+    folder.scan()
+    assert folder.listed() == {name: kind}
+
+
+def test_a_file_that_an_ignore_rule_matches_is_listed_when_it_has_grown_over_the_limit(folder: Folder):
+    folder.write(".gitignore", "a.txt\n")
+    before = tree(folder.path)
+    folder.begin_copied()
+    folder.write("a.txt", b"x" * (LARGE + 1))
+    for _ in range(2):
+        folder.scan()
+        assert folder.listed() == {"a.txt": "large"}
+    folder.write("a.txt", "agent\n")
+    folder.undo_all_to(before)
+
+
 def test_a_large_file_of_git_is_not_copied_and_undone_with_its_permissions(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ):
@@ -299,6 +338,24 @@ def test_a_large_file_that_is_written_during_the_look_that_finds_it_too_large_to
     folder.scan()
     assert folder.listed() == {"data.bin": "large"}
     folder.undo_all_to(before)
+
+
+def test_what_the_person_has_git_ignore_is_not_listed_though_it_was_never_copied(folder: Folder):
+    folder.write("data.bin", b"x" * (LARGE + 1))
+    folder.write(".env", SECRET)
+    folder.begin_copied()
+    folder.scan()
+    folder.save(".gitignore", "*.bin\n.env\n")
+    for _ in range(2):
+        folder.scan()
+        assert folder.listed() == {}
+        folder.reopen()
+    folder.save(".gitignore", "")
+    folder.scan()
+    assert folder.listed() == {}
+    folder.write(".env", "agent\n")
+    folder.scan()
+    assert folder.listed() == {".env": "excluded"}
 
 
 def test_a_change_of_the_rules_in_the_repository_is_a_row_and_hides_nothing(folder: Folder):
