@@ -17,6 +17,7 @@ from .model import Call, Model, Script
 from .terminal import Terminal
 
 PROJECT = Path(__file__).resolve().parents[2]
+COMPILED = PROJECT / ".cache" / "node"
 #: The variables that CLIs and editors get from the machine. Others would make the tests depend on the machine.
 KEPT_VARIABLES = (
     "PATH",
@@ -137,7 +138,9 @@ class Home:
             "LOCALAPPDATA": str(self.home),
         }
         temporary = dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(self.tmp))
-        return {**kept, **folders, **places, **temporary, "LANG": "C.UTF-8", "NO_PROXY": "127.0.0.1,localhost", **more}
+        # A CLI that a person starts has been compiled at an earlier start; that of Qwen Code is below TMPDIR.
+        others = {"NODE_COMPILE_CACHE": str(COMPILED), "LANG": "C.UTF-8", "NO_PROXY": "127.0.0.1,localhost"}
+        return {**kept, **folders, **places, **temporary, **others, **more}
 
     def write(self, name: str, text: str | bytes) -> Path:
         """A file of the project folder, byte for byte."""
