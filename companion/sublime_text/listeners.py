@@ -229,11 +229,12 @@ class EditorEvents:
     def on_load_project(self, window: sublime.Window) -> None:
         """A window has opened a project, with the views that it had when it was closed, or was restored by the editor.
 
-        Clears the diffs among them.
+        Clears the diffs and the baselines among them.
         """
         if not window.is_valid():
             return
         VIEWS.restore(window)
+        self._adapter.written.sides.clear_leftovers(window)
         self._adapter.review.restored(window)
         if self._adapter.diffs.are_awaited:  # nobody knows yet which diffs are still waited for
             self._adapter.diffs.later(lambda: self.on_load_project(window))

@@ -740,6 +740,13 @@ class TestWritten(ChangesCase):
         self.assertTrue(self.code.is_valid())
         self.assertEqual(self.window.active_view(), self.code)
 
+    def test_a_baseline_stays_beside_its_file_when_a_project_brings_views_back(self) -> Steps:
+        yield from self.opened_at_first()
+        left = yield from self.beside()
+        loaded("sublime_text.listeners").QwenCompanionListener().on_load_project(self.window)
+        yield 50
+        self.assertEqual(self.baselines(), [left])
+
     def test_a_baseline_goes_with_the_tab_of_its_file(self) -> Steps:
         yield from self.opened_at_first()
         yield from self.beside()

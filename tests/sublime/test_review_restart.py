@@ -37,6 +37,16 @@ class TestRestart(CompanionCase):
         yield from self.closed()
         self.assertEqual(self.window.views(), [self.view])
 
+    def test_a_baseline_is_closed_too(self) -> Steps:
+        """What it was beside is an ordinary tab, and nothing leads to it any more."""
+        stale = self.window.new_file()
+        stale.set_scratch(True)
+        views().take(stale, "baseline")
+        self.end()
+        self.begin()
+        yield lambda: not stale.is_valid()
+        self.assertEqual(self.window.views(), [self.view])
+
     def test_an_edited_proposal_is_kept_as_a_view_like_any_other(self) -> Steps:
         """Nothing that a person edited is lost; and it can be saved."""
         yield from self.open_remembered(PROPOSAL)

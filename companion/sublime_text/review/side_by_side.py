@@ -210,6 +210,12 @@ class SidesByWindow:
         """Show a view alone again, or the other one if it was closed. Returns whether it wasn't."""
         return any(self._close(number) for number, sides in list(self._shown.items()) if sides.has(view))
 
+    def clear_leftovers(self, window: sublime.Window) -> None:
+        """Sublime has restored a window's views: close the texts that no file is beside any more."""
+        for view in VIEWS.within(window, "baseline"):
+            if not self.has(view):
+                view.close()
+
     def forget(self, window: sublime.Window) -> None:
         """A window closes."""
         self._shown.pop(window.id(), None)
