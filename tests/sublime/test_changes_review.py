@@ -649,6 +649,19 @@ class TestWritten(ChangesCase):
         self.assertEqual(self.window.active_view(), self.code)
         self.assertEqual(self.code.rowcol(self.code.sel()[0].b)[0], 19)
 
+    def test_the_keys_of_a_change_decide_on_it_from_what_it_has_removed_in_the_baseline(self) -> Steps:
+        """They did nothing there."""
+        yield from self.opened_at_first()
+        left = yield from self.beside()
+        self.window.focus_view(left)
+        for line, has_change in ((2, False), (3, True), (20, True)):
+            self.put_caret(left, line)
+            self.assertEqual(loaded("sublime_text.package").is_in_change(left), has_change)
+        left.run_command("qwen_companion_undo_change")
+        yield from self.waits(code=("modified", 1))
+        yield lambda: text_of(self.code) == LINES.replace("line 3\n", "line three\n")
+        self.assertEqual(self.window.active_view(), self.code)
+
     def test_a_decision_in_an_unsaved_text_that_cant_be_compared_is_not_made_and_that_is_said(self) -> Steps:
         """The key did nothing."""
         yield from self.opened_at_first()

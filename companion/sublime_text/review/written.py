@@ -30,7 +30,7 @@ from ..keys import KEYS
 from ..own_views import REVIEWS, VIEWS
 from ..panels import LONGEST_MESSAGE, NOTICES, say
 from ..places import if_openable, open_line
-from ..windows import find_window, is_code, is_in_front, is_in_panel, real_path
+from ..windows import find_window, focus_view, is_code, is_in_front, is_in_panel, real_path, select
 from .side_by_side import SidesByWindow
 from .unsaved import OverwrittenTexts
 from .written_view import WrittenView
@@ -465,12 +465,27 @@ class WrittenChanges:
         marked.restore_gutter()
 
     def has_change_at_caret(self, view: sublime.View) -> bool:
-        """Whether a caret is in a change."""
-        marked = self._views.get(view.id()) if self._views else None
-        return marked is not None and bool(marked.at_carets())
+        """Whether a caret is in a change, or in what it has removed from a baseline."""
+        if not self._views:
+            return False
+        marked = self._views.get(view.id())
+        return bool(marked.at_carets()) if marked else bool(self._beside_carets(view))
+
+    def _beside_carets(self, view: sublime.View) -> list[sublime.Region]:
+        """Where the changes are in a file that have removed what is at the carets of the baseline beside it."""
+        file = self.sides.right_of(view)
+        marked, sides = self._views.get(file.id()), self.sides.with_baseline(file)
+        return marked.beside_carets(view) if marked and sides and view == sides.left else []
 
     def decide_at_carets(self, view: sublime.View, what: Decision) -> None:
-        """Keep or undo the changes at the carets, or the selected lines of them. Then the next one comes."""
+        """Keep or undo the changes at the carets, or the selected lines of them. Then the next one comes.
+
+        From a baseline those that have removed what is at the carets; one goes on in the file.
+        """
+        if (beside := self._beside_carets(view)) and (window := view.window()):
+            view = self.sides.right_of(view)
+            focus_view(window, view)
+            select(view, *(region.begin() for region in beside))
         marked, before = self._views.get(view.id()), self._onward.get(view.id())
         if marked and view.is_dirty() and not marked.is_placed:
             marked.ask_places(partial(self._decide_if_same, view, what, [*view.sel()]))

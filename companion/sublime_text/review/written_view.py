@@ -190,6 +190,12 @@ class WrittenView(MarkedChanges):
                 found += [(key, (first + shift, last + shift)) for first, last in pieces(selected)]
         return found
 
+    def beside_carets(self, baseline: sublime.View) -> list[sublime.Region]:
+        """Where the changes are whose old lines are at the carets and selections of the baseline."""
+        places = zip(self.lines, self.regions, strict=True)
+        removing = [(range(change.old_start, change.old_end), region) for change, region in places if change.deleted]
+        return [removing[at][1] for at in selected_rows(baseline, [rows for rows, _ in removing])]
+
     def go_on_from(self, row: int) -> None:
         """Go to the change at a row or the next one after it, otherwise to the first one."""
         regions = self.regions
