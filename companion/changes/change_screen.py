@@ -192,7 +192,7 @@ class ChangeScreen(FileScreen, Protocol):
 class Work(Protocol):
     """What the rounds need from whoever serves the windows."""
 
-    def folders_of(self, window: WindowId) -> Sequence[str]:
+    def folders_of(self, window: WindowId) -> tuple[str, ...]:
         """The folders of a window."""
         ...
 

@@ -84,7 +84,7 @@ class WindowChanges:
         """Since when each of those may have written, in nanoseconds of Unix time, until a scan has seen all of it."""
         self.left: dict[str, int] = {}
         """The same of those who have gone while rounds begin here, for the folders that nobody has scanned yet."""
-        self.given: Sequence[str] = ()
+        self.given: tuple[str, ...] = ()
         """Its folders, as far as it is known which of them may be reviewed."""
         self.own: tuple[str, ...] = ()
         """The real paths of those that may be."""

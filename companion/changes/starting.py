@@ -140,7 +140,7 @@ class RoundStarts:
         known.refused = tuple(refused.values())
         for why in refused.values():
             self._roots.say_once(why, window)
-        known.given, known.own = list(given), tuple(path for path in folders if path not in refused)
+        known.given, known.own = given, tuple(path for path in folders if path not in refused)
         async with self._roots.arranging:
             await self._change_roots(self._roots.outermost())
         return None if is_off else known

@@ -97,6 +97,34 @@ async def test_a_folder_whose_disk_hangs_holds_up_no_round_of_another_window(
             answers.set()
 
 
+async def test_a_folder_whose_disk_hangs_holds_up_no_decision_after_a_save_in_no_folder(
+    work: Work, other: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Such as one of a file with settings, of which it is known that no window has it."""
+    windows = Windows(work.stores, work.folders)
+    windows.of_second = [str(other)]
+    answers, real = threading.Event(), Round.begin
+
+    def begin(self: Round, **more: Any) -> list[str]:
+        if self.root == str(work.path):
+            answers.wait(60)
+        return real(self, **more)
+
+    monkeypatch.setattr(Round, "begin", begin)
+    async with windows:
+        windows.rounds.clis(WINDOW, (AGENT,))
+        windows.rounds.clis(SECOND, (AGENT,))
+        await windows.until(lambda: windows.rounds.roots.folder(str(other)))
+        await windows.until(lambda: windows.known.own and windows.known.beginning.locked())
+        (elsewhere := work.stores.parent / "settings").write_text("mine\n")
+        try:
+            windows.rounds.saved(str(elsewhere))
+            async with asyncio.timeout(10):
+                await windows.rounds.roots.events_noted()
+        finally:
+            answers.set()
+
+
 @pytest.mark.parametrize("is_nested", [False, True])
 async def test_a_folder_in_which_a_round_begins_is_not_let_go_by_another_window(
     work: Work, other: Path, monkeypatch: pytest.MonkeyPatch, *, is_nested: bool

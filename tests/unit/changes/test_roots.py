@@ -33,8 +33,8 @@ class Windows(Work):
     of_second: list[str]
     settings_of_second: Settings = Settings()
 
-    def folders_of(self, window: WindowId) -> list[str]:
-        return self.of_second if window == SECOND else self.folders
+    def folders_of(self, window: WindowId) -> tuple[str, ...]:
+        return tuple(self.of_second if window == SECOND else self.folders)
 
     def settings_of(self, window: WindowId) -> Settings:
         return self.settings_of_second if window == SECOND else self.settings

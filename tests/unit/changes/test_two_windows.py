@@ -100,8 +100,8 @@ class Editor(Work):
 
     of: dict[WindowId, list[str]]
 
-    def folders_of(self, window: WindowId) -> list[str]:
-        return self.of[window]
+    def folders_of(self, window: WindowId) -> tuple[str, ...]:
+        return tuple(self.of[window])
 
     async def settled(self) -> None:
         """Everything that was begun has ended. No scan comes by itself."""

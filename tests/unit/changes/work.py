@@ -43,8 +43,8 @@ class Work:
         self.rounds = Rounds(self.editor, self, self.reviews, self.background, str(self.stores))
         self.decisions = Decisions(self.rounds.roots, self.reviews)
 
-    def folders_of(self, window: WindowId) -> list[str]:
-        return self.folders
+    def folders_of(self, window: WindowId) -> tuple[str, ...]:
+        return tuple(self.folders)
 
     def settings_of(self, window: WindowId) -> Settings:
         return self.settings
