@@ -192,7 +192,7 @@ class Copies:
         if found := self._objects.recovered(wanted & {late[path] for path in late.keys() - excluded}):
             self._objects.write_all(list(found.values()))
         self.corrected(late.keys() - wrong)  # what has failed before that is tried again by the next scan
-        self._objects.unsaved |= wanted - found.keys() - {*self._claims.values()}
+        self._objects.unsaved |= wanted - found.keys() - {self._claims[path] for path in self._claims.keys() - wrong}
         return wrong
 
     def corrected(self, paths: Iterable[str]) -> None:

@@ -795,7 +795,7 @@ def test_what_is_decided_is_done_though_nothing_can_be_freed(folder: Folder, mon
     assert folder.listed() == {}
 
 
-def lie(folder: Folder, path: str) -> None:
+def lie(folder: Folder, path: str) -> str:
     """Have another id of a file in the index of the repository, though its times say that it is unchanged."""
     (folder.path / "evil").write_text("evil\n")
     evil = git(folder.path, "hash-object", "-w", "evil").strip()
@@ -806,6 +806,7 @@ def lie(folder: Folder, path: str) -> None:
     data = index.read_bytes().replace(true, bytes.fromhex(evil))
     index.write_bytes(data[:-20] + hashlib.sha1(data[:-20], usedforsecurity=False).digest())
     os.utime(index, ns=(times.st_atime_ns, times.st_mtime_ns))
+    return evil
 
 
 @pytest.mark.parametrize("fails", ["update", "recovered"])
@@ -828,6 +829,21 @@ def test_an_index_that_lies_is_found_out_though_a_scan_has_failed(
     assert folder.listed() == {"b.txt": "modified"}
     folder.write("a.txt", "agent\n")
     folder.undo_all_to(before)
+
+
+def test_a_text_that_nobody_has_damages_no_round_though_the_index_says_that_another_file_has_it(folder: Folder):
+    folder.write("sub/c.txt", folder.read("a.txt"))
+    os.utime(folder.path / "sub/c.txt", (OLD, OLD))
+    committed(folder.path)
+    evil = lie(folder, "a.txt")  # and of the other one, which has the same text
+    folder.round.begin()
+    (folder.path / ".git/objects" / evil[:2] / evil[2:]).unlink()
+    folder.write("sub/c.txt", "agent\n")
+    folder.store.copies.more(60)
+    folder.scan()
+    assert folder.store.copies.more(60) == 0
+    folder.reopen()
+    assert folder.listed() == {"sub/c.txt": "unsaved"}
 
 
 def test_a_file_that_is_changed_before_it_is_copied_is_undone_though_a_scan_has_failed(
