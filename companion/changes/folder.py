@@ -298,7 +298,7 @@ class Folder:
             told, self._parts = self._opened.told, None
             self.open()
             self._opened.told = told
-            during = self.round.begin(may_be_large=may_be_large)
+            during = self.round.decide(lambda: self.round.begin(may_be_large=may_be_large))
         self.refresh()
         return during
 

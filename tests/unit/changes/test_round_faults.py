@@ -24,7 +24,7 @@ from companion.snapshots import files
 from companion.snapshots.entries import LINK
 from companion.snapshots.git import Git, GitError, GitStoppedError
 from companion.snapshots.objects import StoreObjects
-from companion.snapshots.store import Store
+from companion.snapshots.store import Began, Store
 
 from .folders import tree
 from .test_rounds import checked_out
@@ -449,7 +449,7 @@ async def decide(work: Work, row: ChangeRow, decision: str) -> None:
             work.decisions.decide_files(WINDOW, [row], "undo")
         case "they are mine":
             work.decisions.they_are_mine(WINDOW)
-        case "begin":
+        case "begin" | "begin, once git has failed":
             work.rounds.begin(WINDOW)
         case "take back":
             work.decisions.take_back(WINDOW)
@@ -459,7 +459,10 @@ async def decide(work: Work, row: ChangeRow, decision: str) -> None:
             await work.decisions.decide_changes(WINDOW, row, "keep", [(changes.changes[0][4], None)])
 
 
-@pytest.mark.parametrize("decision", ["keep", "keep a change", "put off", "they are mine", "begin", "take back"])
+@pytest.mark.parametrize(
+    "decision",
+    ["keep", "keep a change", "put off", "they are mine", "begin", "begin, once git has failed", "take back"],
+)
 async def test_a_decision_that_can_not_be_written_down_is_none(
     work: Work, monkeypatch: pytest.MonkeyPatch, decision: str
 ):
@@ -491,7 +494,15 @@ async def test_a_decision_that_can_not_be_written_down_is_none(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    failures, real = iter([GitError("it failed")] if "failed" in decision else []), Store.begin
+
+    def begin(*args: Any, **more: Any) -> Began:
+        if error := next(failures, None):
+            raise error
+        return real(*args, **more)
+
     with monkeypatch.context() as patched:
+        patched.setattr(Store, "begin", begin)
         patched.setattr(RoundState, "write", full)
         await decide(work, row, decision)
         said = ("No space left on device.", "the disk of the snapshots is full. Free some space.")
