@@ -399,6 +399,7 @@ class Chat:
 
         `with_daemon`: its private daemon ends as well.
         """
+        self.outbox.shown()  # of what was lost or removed since its tab was closed nobody has heard
         self._give_back_unsent(why, with_queue=self._loses_queue or (with_daemon and self._ends_here))
         self._end()
         if self.is_local:  # its turn is over with what was done in it so far

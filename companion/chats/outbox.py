@@ -221,10 +221,11 @@ class Outbox:
                 self._chat.give_back(waiting.draft, why)
 
     def inherit(self, queued: Mapping[str, Draft], held: Mapping[str, Draft]) -> None:
-        """Look after what waits for its turn, or for a sign-in, since before a reload."""
+        """Look after what waits for its turn, or for a sign-in, since before a reload or the end of a tab."""
         self.sent |= {**queued, **held}
+        rebuilds = self._chat.connection.conversation.rebuilds
         for key, draft in queued.items():
-            self._waiting[key] = _Waiting(draft, is_going=True, prompt=key)
+            self._waiting[key] = _Waiting(draft, is_going=True, prompt=key, rebuilds=rebuilds)
 
     def lost(self, agent: str) -> None:
         """An agent has ended: give back what waited for its turn there."""

@@ -285,6 +285,35 @@ async def test_a_prompt_that_another_client_removes_from_the_queue_comes_back_th
     assert room.editor.returned == [(CHAT, MINE, "It was removed from the queue.")]
 
 
+@pytest.mark.parametrize(
+    ("way", "told"),
+    [
+        ("removed", "It was removed from the queue."),
+        ("lost", "The daemon has ended before it began this."),
+    ],
+)
+async def test_a_prompt_that_leaves_the_queue_unbegun_after_its_tab_was_closed_comes_back(
+    room: Room, way: str, told: str
+) -> None:
+    stream = await room.opened()
+    room.chats.send(CHAT, Draft("now"))
+    stream.say(1, "On it")
+    await until(lambda: room.render.status.running)
+    room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "q"}
+    room.chats.send(CHAT, MINE)
+    stream.send("pending_prompt_added", 2, promptId="q", text="mine")
+    await until(lambda: room.render.status.queue and not room.render.unsent)
+    room.chats.close(CHAT)
+    if way == "removed":
+        stream.send("pending_prompt_completed", 3, "q", promptId="q", state="removed")
+        stream.send("turn_complete", 4, "q", promptId="q", stopReason="cancelled")
+        stream.send("turn_complete", 5, "p", promptId="p", stopReason="end_turn")
+    else:
+        stream.send("state_resync_required", reason="epoch_reset")
+    await until(lambda: not room.chats._leaving)
+    assert room.editor.returned == [(CHAT, MINE, told)]
+
+
 async def test_a_prompt_that_has_begun_does_not_come_back_though_its_removal_has_no_answer(room: Room) -> None:
     stream = await queued(room)
     room.daemon.routes["DELETE /session/s/pending-prompts/p"] = None
