@@ -64,6 +64,8 @@ FRAMES_PER_SECOND = 30
 """Snapshots that a screen gets at most."""
 SLOW = 0.1
 """Seconds after which a screen counts as busy that hasn't taken what is to be shown."""
+BEGIN_LIMIT = 0.2
+"""Seconds within which the turn of a prompt begins that has left the queue."""
 SEND_LIMIT = 60.0
 """Seconds that a prompt waits for the connection."""
 QUICK_STOP_LIMIT = 1.0
@@ -384,12 +386,16 @@ class Chat:
 
         What is ours in the queue comes back if what answers ends before it has begun that.
         """
-        conversation = self.connection.conversation
-        while (status := self.status).running is not None or status.queue:
+        conversation, had_queue = self.connection.conversation, False
+        while (status := self.status).running is not None or status.queue or had_queue:
             is_stuck = status.permissions or status.connection.state in _OVER
             if is_stuck and (self._loses_queue or not self.outbox.queued):
                 break
-            await conversation.changed.wait()
+            if status.running is None and not status.queue:
+                await asyncio.sleep(BEGIN_LIMIT)
+            else:
+                await conversation.changed.wait()
+            had_queue = bool(status.queue)
             self._watch_turns(conversation.snapshot())
         self._seeing_out = None
         self.leave()

@@ -110,11 +110,11 @@ async def test_a_session_in_which_nothing_was_said_is_left_and_one_with_a_prompt
     assert len(room.daemon.asked("POST /session/s/detach")) == left
 
 
-def write(stream: Stream, number: int, call: str) -> None:
+def write(stream: Stream, number: int, call: str, prompt: str = "p") -> None:
     """The agent has written a file."""
     diff = {"type": "diff", "path": "a.txt", "oldText": "", "newText": "new\n"}
     update = {"sessionUpdate": "tool_call", "toolCallId": call, "title": "Write", "kind": "edit", "status": "completed"}
-    stream.send("session_update", number, "p", update=update | {"content": [diff]})
+    stream.send("session_update", number, prompt, update=update | {"content": [diff]})
 
 
 @pytest.fixture
@@ -155,6 +155,22 @@ async def test_a_daemons_turn_that_is_not_shown_any_more_is_seen_to_its_end(
     assert ended == [(WINDOW, CHAT, "p")]
     assert logged(room) == [["first", "then"]]
     await until(lambda: not room.chats._leaving)
+
+
+async def test_a_turn_that_has_waited_behind_one_whose_tab_was_closed_is_seen_to_its_end_too(room: Room) -> None:
+    """The daemon takes its prompt out of the queue before it tells of the turn."""
+    stream = await room.opened()
+    write(stream, 1, "first")
+    stream.send("pending_prompt_added", 2, promptId="q", text="Then")
+    await until(lambda: room.render.status.running and room.render.status.queue)
+    room.chats.close(CHAT)
+    stream.send("turn_complete", 3, "p", promptId="p", stopReason="end_turn")
+    stream.send("pending_prompt_started", 4, "q", promptId="q", text="Then")
+    await asyncio.sleep(0.02)
+    write(stream, 5, "then", "q")
+    stream.send("turn_complete", 6, "q", promptId="q", stopReason="end_turn")
+    await until(lambda: not room.chats._leaving)
+    assert logged(room) == [["first"], ["then"]]
 
 
 @pytest.mark.parametrize("how", ["its window closes", "the package is loaded anew", "the daemon ends"])
