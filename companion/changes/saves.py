@@ -217,13 +217,15 @@ class Saves:
         scans = {path: len(self._state.recent.of(path)) for path in words}
         self._round.scan(own=[*words])
         seen = {path: self._seen(path, word.saved, word.encodings, scans[path]) for path, word in words.items()}
-        self._saved_alone(words, seen)
+        with self._round.all_or_nothing():
+            self._saved_alone(words, seen)
         found: dict[str, Overwritten] = {}
         for path, word in words.items():
             if word.is_noted:
                 continue
             try:
-                lost = self._saved(path, seen[path], word.encodings, word.saved)
+                with self._round.all_or_nothing():
+                    lost = self._saved(path, seen[path], word.encodings, word.saved)
             except OSError as error:
                 logger.warning("The save of %s can't be noted yet: %s", path, error)
                 continue

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import time
 from collections.abc import Collection, Sequence
@@ -13,6 +15,7 @@ import pytest
 
 from companion.changes.change_screen import SavedText
 from companion.changes.saves import Overwritten, Saves, Told
+from companion.changes.state import RoundState
 from companion.snapshots.entries import LARGE
 from companion.snapshots.files import blob_id
 from companion.snapshots.git import GitStoppedError
@@ -381,3 +384,33 @@ def test_a_save_is_noted_though_the_clock_was_set_back_after_the_round_had_begun
     folder.note("a.py", SavedText(LINES, mine, since=now - hour, until=now - hour))
     folder.scan()
     assert folder.listed() == {}
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_save_whose_word_could_not_be_written_down_is_noted_as_it_was(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, *, waits: bool
+):
+    """What the scan has seen is still there, and so are the words that both have written."""
+    loaded = LINES.replace("line 3\n", "agent\n") if waits else LINES
+    text = loaded.replace("agent\n", "agent and me\n") if waits else loaded.replace("line 20\n", "mine\n")
+    folder.write("a.py", loaded)
+    folder.scan()
+    saved = SavedText(loaded, text, since=time.time_ns())
+    folder.write("a.py", text)
+    folder.scan()
+    told = {"a.py": Told("a.py", replace(saved, until=time.time_ns()))}
+    before = folder.round.rows()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RoundState, "write", full)
+        with contextlib.suppress(OSError):
+            folder.saves.saved(told)
+        assert not told["a.py"].is_noted
+        assert folder.round.rows() == before
+    folder.saves.saved(told)
+    assert told["a.py"].is_noted
+    assert folder.protected() == (["a.py, line 3: “agent and me”"] if waits else [])
+    assert len(folder.round.state.saves) == 1
