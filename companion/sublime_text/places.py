@@ -24,7 +24,7 @@ from .bridge import posted
 from .buffers import text_of
 from .own_views import VIEWS
 from .panels import PanelItem, choose, say
-from .windows import encodings_of, find_window, is_code, is_visible, put_caret, show_in_group
+from .windows import as_opened, encodings_of, find_window, is_code, is_visible, put_caret, show_in_group
 
 if TYPE_CHECKING:
     from ..editor import ChatId, WindowId
@@ -103,7 +103,7 @@ def open_place(adapter: Adapter, window: sublime.Window, path: str, line: int | 
         if line:
             open_line(adapter, window, path, line)
         else:
-            window.open_file(path)
+            window.open_file(as_opened(window, path))
 
     if_openable(adapter, window, path, open_it)
 
@@ -116,6 +116,7 @@ def open_line(
     then: Callable[[sublime.View], object] | None = None,
 ) -> None:
     """Open a path that is known to be a file's, at a line of what is on the disk, from 1. `then` gets the view."""
+    path = as_opened(window, path)
     view = window.find_open_file(path)
     if view is None or not view.is_dirty():
         view = window.open_file(f"{path}:{line}", sublime.NewFileFlags.ENCODED_POSITION)
@@ -184,7 +185,7 @@ def show_beside(window: sublime.Window, focus: Focus, path: str, shown: Callable
 
     `shown` gets the view once it is loaded. Nothing happens to a file that has the focus itself.
     """
-    focused = focus.last(window)
+    focused, path = focus.last(window), as_opened(window, path)
     view = window.find_open_file(path)
     if focused is not None and view == focused:
         return

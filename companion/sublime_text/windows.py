@@ -87,6 +87,20 @@ def views_of_file(path: str, *, is_exact: bool = False) -> list[sublime.View]:
     return [view for view, name in named if real[name] == real[path]]
 
 
+def as_opened(window: sublime.Window, path: str) -> str:
+    """A real path as a window has it: as the tab is named that shows the file, or as a folder leads to it."""
+    if window.find_open_file(path):
+        return path
+    names = (view.file_name() for view in views_of_file(path) if view.window() == window)
+    real = _REAL_PATHS.of(folders := window.folders())
+    inside = (os.path.join(each, path[len(real[each]) :].lstrip(os.sep)) for each in folders if _has(real[each], path))
+    return next((name for name in names if name), None) or next(inside, path)
+
+
+def _has(folder: str, path: str) -> bool:
+    return path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
 def encodings_of(path: str) -> Encodings:
     """How the editor decodes a file: its own encoding if the file is open, and the one in the person's settings."""
     # Looking at the paths of all tabs takes long with a thousand of them, and each asks for its own file.

@@ -165,6 +165,30 @@ class TestReview(ReviewCase):
         yield from self.review()
         yield self.has("▾ app.py   +2 −2", "▾ b.py")
 
+    def test_a_file_in_a_folder_that_is_opened_by_a_link_is_gone_to_in_the_tab_that_has_it(self) -> Steps:
+        """Another tab came with each key, and a comment was shown in neither."""
+        link = self.folder.with_name(f"{self.folder.name}-link")
+        os.symlink(self.folder, link)
+        self.addCleanup(link.unlink)
+        self.view.close()
+        self.window.set_project_data({"folders": [{"path": str(link)}]})
+        view = self.window.open_file(str(link / "app.py"))
+        yield from self.two_files()
+        yield from self.review()
+        yield self.has("line three")
+        self.go_to("line three")
+        self.press("enter")
+        yield lambda: self.window.active_view() == view
+        written = loaded("sublime_text.package").adapter().written
+        yield lambda: (marked := written.marked(view.id())) and len(marked.regions) == 2
+        for _ in range(2):
+            self.window.run_command("qwen_companion_go_to_diff")
+        yield lambda: (at := self.window.active_view()) and at.file_name() == str(link / "b.py")
+        self.window.focus_view(self.tab)
+        self.press("c")
+        self.screen.inputs[-1][2]("Why?")
+        yield lambda: self.screen.phantoms(view, "qwen_companion.comments")
+
     def test_three_changes_are_decided_by_three_keys(self) -> Steps:
         yield from self.two_files()
         yield from self.review()

@@ -19,7 +19,7 @@ from ..comments.comment_commands import go_to
 from ..comments.views import CommentTarget
 from ..panels import PanelItem, choose, say, show_turn
 from ..places import if_openable
-from ..windows import is_code, is_visible
+from ..windows import as_opened, is_code, is_visible
 from .answers import reopen
 
 if TYPE_CHECKING:
@@ -706,7 +706,9 @@ class QwenCompanionReviewDoCommand(_ReviewCommand):
             target = CommentTarget(diff.review.file_path, side, diff.review.owner.cli)
         elif row:
             side = "removed" if block.kinds[line] == REMOVED_KIND else "file"
-            target = CommentTarget(row.full_path, side, row.agents[0] if len(row.agents) == 1 else "")
+            target = CommentTarget(
+                as_opened(window, row.full_path), side, row.agents[0] if len(row.agents) == 1 else ""
+            )
         else:
             return
         adapter.comments.write_at(window, target, number, (body.line(line - 1),))

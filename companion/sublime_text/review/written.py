@@ -30,7 +30,7 @@ from ..keys import KEYS
 from ..own_views import REVIEWS, VIEWS
 from ..panels import LONGEST_MESSAGE, NOTICES, say
 from ..places import if_openable, open_line
-from ..windows import find_window, focus_view, is_code, is_in_front, is_in_panel, real_path, select
+from ..windows import as_opened, find_window, focus_view, is_code, is_in_front, is_in_panel, real_path, select
 from .side_by_side import SidesByWindow
 from .unsaved import OverwrittenTexts
 from .written_view import WrittenView
@@ -616,7 +616,7 @@ class WrittenChanges:
             _say_unseen(window, row)
             if row.kind in UNSEEN:
                 return
-        view = window.find_open_file(row.full_path)
+        view = window.find_open_file(as_opened(window, row.full_path))
         if view and (marked := self._views.get(view.id())):
             self._adapter.focus.give(window, view)
             marked.go_to_end(step)
@@ -640,7 +640,7 @@ class WrittenChanges:
         open_line(self._adapter, window, row.full_path, line, opened)
 
     def _open_file(self, window: sublime.Window, row: ChangeRow, step: Literal[1, -1]) -> None:
-        opened = window.open_file(row.full_path)
+        opened = window.open_file(as_opened(window, row.full_path))
         self._going[opened.id()] = _Going(step)
         self._refresh(opened, again=True)
 
