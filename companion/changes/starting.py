@@ -48,11 +48,23 @@ class RoundStarts:
                 await one_after_the_other(self._have(window, root, anew=anew) for root in roots)
             if anew:
                 known.done.clear()
+                await self._forget_nested(known)
         for folder in list(known.folders.values()):
             self._roots.publish_all(folder)
         self._roots.publish(window)
         self._go_on(known)
         return True
+
+    async def _forget_nested(self, known: WindowChanges) -> None:
+        """A round that was begun anew has what is no repository of its own any longer, or is gone."""
+        outer = [root for root in self._roots_of(known) if self._roots.folder(root)]
+        nested = {path for folder in list(known.folders.values()) for path in self._nested(folder)}
+        for folder in list(known.folders.values()):
+            if folder.root not in {*outer, *nested} and is_in(folder.root, outer):
+                async with folder.lock:
+                    if folder.windows:  # nobody has let it go meanwhile
+                        await folder.call(folder.forget)
+                        self._roots.release(folder)
 
     async def open(self, window: WindowId) -> None:
         """Take up what waits in the folders of a window, without beginning a round where there is none."""

@@ -272,6 +272,26 @@ async def test_a_nested_repository_whose_git_folder_an_agent_has_removed_stays_o
     assert tree(work.path) == before
 
 
+@pytest.mark.parametrize("is_gone", [False, True])
+async def test_what_was_a_nested_repository_belongs_to_a_round_that_is_begun_anew(work: Work, *, is_gone: bool):
+    nested = work.path / "nested"
+    nested.mkdir()
+    (nested / "b.py").write_text(LINES)
+    committed(nested)
+    async with work:
+        await work.begun()
+        (nested / "b.py").write_text("agent\n")
+        await work.until(lambda: work.rows.keys() == {"b.py"})
+        shutil.rmtree(nested if is_gone else nested / ".git")
+        work.rounds.begin(WINDOW)
+        await work.until(lambda: not work.rows and not work.known.beginning.locked())
+        assert work.known.folders.keys() == {str(work.path)}
+        nested.mkdir(exist_ok=True)
+        (nested / "b.py").write_text("agent again\n")
+        await work.until(lambda: work.rows)
+        assert work.rows.keys() == {"nested/b.py"}
+
+
 async def test_what_waits_is_there_after_a_restart_without_any_agent(work: Work):
     async with work:
         await work.begun()
