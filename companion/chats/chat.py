@@ -378,7 +378,7 @@ class Chat:
             self.approvals.dismiss()
             self.renderer.stop()
             self._seeing_out = self.background(self._see_out())
-        else:
+        elif self._seeing_out is None:  # a frame may have missed the tab before its end is told
             self.leave(why)
 
     async def _see_out(self) -> None:

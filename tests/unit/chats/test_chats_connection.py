@@ -157,6 +157,24 @@ async def test_a_daemons_turn_that_is_not_shown_any_more_is_seen_to_its_end(
     await until(lambda: not room.chats._leaving)
 
 
+async def test_a_daemons_turn_is_seen_to_its_end_though_a_frame_has_missed_its_tab_before_that_is_told(
+    room: Room,
+) -> None:
+    """The editor tells of a closed tab when the tab has gone."""
+    stream = await room.opened()
+    write(stream, 1, "first")
+    await until(lambda: room.render.status.running)
+    room.editor.has_chat = False
+    write(stream, 2, "second")
+    await until(lambda: not room.chats[CHAT].is_open)
+    room.chats.close(CHAT)
+    write(stream, 3, "then")
+    await asyncio.sleep(0.1)
+    stream.send("turn_complete", 4, "p", promptId="p", stopReason="end_turn")
+    await until(lambda: not room.chats._leaving)
+    assert logged(room) == [["first", "second", "then"]]
+
+
 async def test_a_turn_that_has_waited_behind_one_whose_tab_was_closed_is_seen_to_its_end_too(room: Room) -> None:
     """The daemon takes its prompt out of the queue before it tells of the turn."""
     stream = await room.opened()
