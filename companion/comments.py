@@ -303,11 +303,6 @@ class Comments:
         found = (comment for comment in self if path_key(comment.path) == key)
         return tuple(sorted(found, key=lambda comment: comment.order))
 
-    def unsent(self, roots: Iterable[str]) -> tuple[Comment, ...]:
-        """The comments of some roots that are still to be sent, in the order of their files and lines."""
-        keys = dict.fromkeys(map(path_key, roots))
-        return tuple(comment for key in keys for comment in self.of_root(key) if comment.is_due)
-
     def draft(self, line: Line) -> str:
         """The text that was begun at a line; empty for none. The path may be the id of a comment that is edited."""
         return self._drafts.get(_spelled(line), "")

@@ -118,6 +118,22 @@ class TestComments(CompanionCase):
         self.assertEqual(left(), ["below"])
         yield 0
 
+    def test_one_in_a_folder_of_two_windows_is_listed_in_both(self) -> Steps:
+        """It was shown in the tab of the other one, which had nothing to send."""
+        inner = self.folder / "inner"
+        inner.mkdir()
+        other = yield from self.another_window()
+        other.set_project_data({"folders": [{"path": str(inner)}]})
+        for window, words in ((self.window, "from above"), (other, "from within")):
+            yield from self.open_view("inner/app.py")
+            view = window.open_file(str(inner / "app.py"))
+            yield lambda view=view: not view.is_loading()
+            window.focus_view(view)
+            self.comment(words, view)
+        for window in (self.window, other):
+            self.assertEqual([each.words for each in self.panel.unsent(window)], ["from above", "from within"])
+            self.assertEqual(self.panel.of_window(window), list(self.panel.unsent(window)))
+
     def test_it_is_said_where_there_is_no_comment_to_delete(self) -> Steps:
         """All are sent, and the caret is on none of their lines."""
         self.edit(self.view, "one\ntwo\nthree\n")

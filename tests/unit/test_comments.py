@@ -35,6 +35,10 @@ from companion.visible import visible
 LINES = ("def f():", "    return 1")
 
 
+def due(comments: Comments, root: str = "/p") -> list[Comment]:
+    return [each for each in comments.of_root(root) if each.is_due]
+
+
 def comment(words: str = "use g", first: int = 3, path: str = "/p/a.py", **more: object) -> Comment:
     return Comment(path, first, LINES, words, **more)  # type: ignore[arg-type]
 
@@ -203,12 +207,12 @@ def test_comments_are_listed_by_file_and_line_and_those_that_were_sent_are_left_
     second, first, other = comment(first=9), comment(first=2), comment(path="/p/0.py")
     for each in (second, first, other):
         comments.add("/p", each)
-    assert comments.unsent(["/p", "/q"]) == (other, first, second)
+    assert due(comments) == [other, first, second]
     comments.sent([first.id])
-    assert comments.unsent(["/p"]) == (other, second)
+    assert due(comments) == [other, second]
     assert [each.is_sent for each in comments.of_file("/p/a.py")] == [True, False]
     comments.edit(first.id, "again")
-    assert [each.words for each in comments.unsent(["/p"])] == ["use g", "again", "use g"]
+    assert [each.words for each in due(comments)] == ["use g", "again", "use g"]
     comments.move(first.id, 30, has_changed=True)
     found = comments.find(first.id)
     assert found is not None
@@ -281,7 +285,7 @@ def test_a_folder_has_one_list_however_it_is_spelled(spellings: tuple[str, str])
     comments.add(root, second)
     assert comments.of_root(root) == comments.of_root(other) == (first, second)
     assert comments.of_file(first.path) == comments.of_file(second.path) == (first, second)
-    assert comments.unsent([root, other]) == (first, second)
+    assert due(comments, root) == due(comments, other) == [first, second]
     comments.delete([first.id])
     assert len(set(changed)) == 1
     comments.keep_draft((first.path, "file", 1), "begun")
@@ -324,7 +328,7 @@ def test_a_note_of_an_agent_is_kept_and_never_sent(tmp_path: Path):
     store.save("/p", [note, mine])
     comments.loaded("/p", store.load("/p"))
     assert comments.of_root("/p") == (note, mine)
-    assert comments.unsent(["/p"]) == (mine,)
+    assert due(comments) == [mine]
     assert "a note of Qwen Code" in message([note], markdown)
     for odd in ({"by": 3}, {"rank": "1"}, {"rank": -(2**70)}, {"by": None}):
         read = Comment.of({**mine.as_data(), **odd})

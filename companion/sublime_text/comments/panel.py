@@ -71,6 +71,15 @@ class KeptComments:
             by_key.setdefault(path_key(root), root)
         return list(by_key.values())
 
+    def of_window(self, window: sublime.Window) -> list[Comment]:
+        """The comments of a window by its roots, and those on files in its folders that another window has written."""
+        found = {each.id: each for root in self.roots(window) for each in self.comments.of_root(root)}
+        folders = [path_key(folder) for folder in window.folders()]
+        for each in self.comments:
+            if any(PurePath(path_key(each.path)).is_relative_to(folder) for folder in folders):
+                found.setdefault(each.id, each)
+        return list(found.values())
+
     def add(self, window: sublime.Window, comment: Comment) -> None:
         """Keep a comment that was written in a window."""
         root = self.root(window, comment.path)
@@ -318,7 +327,7 @@ class CommentPanel:
     def unsent(self, window: sublime.Window) -> tuple[Comment, ...]:
         """The comments of a window that are still to be sent."""
         self.prompts.look()
-        return self.comments.unsent(self.kept.roots(window))
+        return tuple(each for each in self.of_window(window) if each.is_due)
 
     def settled(self, window: sublime.Window) -> tuple[Comment, ...]:
         """The same, where their lines are now."""
@@ -333,8 +342,7 @@ class CommentPanel:
 
     def of_window(self, window: sublime.Window) -> list[Comment]:
         """All comments of a window, with those that were sent, by file and line."""
-        roots = self.kept.roots(window)
-        return sorted((each for root in roots for each in self.comments.of_root(root)), key=lambda each: each.order)
+        return sorted(self.kept.of_window(window), key=lambda each: each.order)
 
     def windows_of(self, comment: Comment) -> list[sublime.Window]:
         """The windows with a folder that has a comment's file."""
