@@ -103,7 +103,15 @@ class Decisions:
         That is one decision, with all that has the same `command`, the Unix time at which it was given. What is undone
         in a folder in which a turn runs is undone when that ends.
         """
-        return self._roots.background(self._decide_files(window, rows, what, command or time.time()))
+        return self._begin(window, self._decide_files(window, rows, what, command or time.time()))
+
+    def _begin(self, window: WindowId, decision: Coroutine[Any, Any, object]) -> asyncio.Task[object] | None:
+        """Begin a decision: *Take Back* comes after it."""
+        task, deciding = self._roots.background(decision), self._roots.window(window).deciding
+        if task:
+            deciding.add(task)
+            task.add_done_callback(deciding.discard)
+        return task
 
     async def _decide_files(
         self, window: WindowId, rows: Collection[ChangeRow], what: Decision, command: float
@@ -160,7 +168,7 @@ class Decisions:
                     await self._undo_changes(window, folder, path, found)
 
         deciding = self._decide_at(window, lambda: self._roots.place_of(full, row.root), decide)
-        if task := self._roots.background(deciding):
+        if task := self._begin(window, deciding):
             await task
 
     async def _puts_off(self, window: WindowId, folder: Folder, wanted: Mapping[str, Sequence[Chosen]]) -> bool:
@@ -251,7 +259,7 @@ class Decisions:
                 await folder.decide(folder.saves.belong_to_the_person, [seen for seen, _ in asked])
                 folder.settle_git(asked)
 
-        self._roots.background(self._roots.in_each(window, decide))
+        self._begin(window, self._roots.in_each(window, decide))
 
     async def _undo_files(
         self,
@@ -290,7 +298,10 @@ class Decisions:
         self._roots.background(self._take_back_in_turn(window))
 
     async def _take_back_in_turn(self, window: WindowId) -> None:
-        async with self._roots.window(window).taking_back:
+        known = self._roots.window(window)
+        async with known.taking_back:
+            if known.deciding:
+                await asyncio.wait({*known.deciding})
             while not await self._take_back(window):  # a revert that isn't there any more is no decision
                 pass
 
@@ -431,7 +442,7 @@ class Decisions:
                 self._roots.editor.messenger.mention(f"Restored {done}.", window)
             self._say_left(window, "Not restored", outcome.left, outcome.unseen)
 
-        self._roots.background(self._decide_in(window, root, "undone", restore))
+        self._begin(window, self._decide_in(window, root, "undone", restore))
 
     async def points(self, window: WindowId) -> list[Point]:
         """The checkpoints of a window, the latest first."""

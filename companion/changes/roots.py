@@ -99,6 +99,8 @@ class WindowChanges:
         self.watching: asyncio.Task[object] | None = None
         self.beginning = asyncio.Lock()
         """Held while its folders are opened, or rounds begin there."""
+        self.deciding = set[asyncio.Task[object]]()
+        """The decisions that are under way."""
         self.taking_back = asyncio.Lock()
         self.changed_at = 0.0
         self.turn_files: set[str] = set()

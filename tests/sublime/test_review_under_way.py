@@ -118,6 +118,26 @@ class TestUnderWay(ReviewCase):
         self.window.run_command("qwen_companion_take_back")
         yield self.has("▾ app.py   +2 −2", "three", "thirty", "▾ b.py")
 
+    def test_one_is_taken_back_however_soon_that_is_asked_for(self) -> Steps:
+        """Take Back said that there is no decision, or took the one before back."""
+        yield from self.four()
+        self.press("u", "u")
+        self.window.run_command("qwen_companion_take_back")
+        yield lambda: self.left() == ["agent 20", "agent 30", "agent 40"]
+        yield self.has("▾ app.py   +3 −3")
+        self.assertFalse(self.screen.said("no decision"))
+
+    def test_all_are_taken_back_however_soon_that_is_asked_for(self) -> Steps:
+        yield from self.four()
+        for what in ("keep", "undo"):
+            with self.subTest(what):
+                self.window.run_command(f"qwen_companion_{what}_all_changes")
+                self.window.run_command("qwen_companion_take_back")
+                yield 800
+                self.assertFalse(self.screen.said("no decision"))
+                yield self.has("▾ app.py   +4 −4")
+                self.assertEqual(self.file.read_text(), AGENTS)
+
     def test_a_second_decision_about_the_same_change_is_not_about_an_equal_one(self) -> Steps:
         """A double click, or another key before the marks follow."""
         new = EQUAL.replace("same\n", "agent\n")

@@ -8,7 +8,7 @@ file meanwhile waits, and is found again in the file's next version.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,6 +65,8 @@ class ReviewDecisions:
     def __init__(self, feed: ReviewFeed) -> None:
         self._feed = feed
         self._of: dict[FileKey, _UnderWay] = {}
+        self._then: list[Callable[[], object]] = []
+        """What comes after that."""
 
     def under_way(self, key: FileKey, body: Body) -> set[int]:
         """The changes of a file's body that are decided."""
@@ -134,6 +136,17 @@ class ReviewDecisions:
         """Whether something is decided and isn't done."""
         return bool(self._of)
 
+    def after(self, then: Callable[[], object]) -> None:
+        """Do something as soon as what is decided is done."""
+        self._then.append(then)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if not self._of:
+            then, self._then = self._then, []
+            for each in then:
+                each()
+
     def look(self) -> None:
         """What waits, or a body, is another one now. What is decided goes on in its file's body, shown or not."""
         lacking: list[FileKey] = []
@@ -153,6 +166,7 @@ class ReviewDecisions:
                     entry.sent = []
                     self._send(key, entry)
         self._feed.want(lacking)
+        self._go_on()
 
     def _send(self, key: FileKey, entry: _UnderWay) -> None:
         row = self._feed.rows.get(key)
