@@ -40,14 +40,6 @@ async def test_a_daemon_that_asks_to_wait_is_left_alone_for_as_long(room: Room) 
         assert (await room.state("waiting")).retry_in == waits
 
 
-async def test_a_new_conversation_waits_for_a_daemon_that_has_answered_before(room: Room) -> None:
-    await room.opened()
-    room.daemon.routes["GET /capabilities"] = 502, b"<html>Bad Gateway</html>"
-    room.chats.show(CHAT)
-    await until(lambda: room.connection.state in {"waiting", "lost"})
-    assert room.connection.state == "waiting"
-
-
 @pytest.mark.parametrize("how", ["away", "gone", "epoch"])
 async def test_a_daemon_that_may_be_another_one_is_looked_at_anew(
     room: Room, monkeypatch: pytest.MonkeyPatch, how: str
