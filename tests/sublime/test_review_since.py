@@ -158,6 +158,19 @@ class TestReviewSince(ReviewCase):
         yield self.has("— Nothing has changed since main.")
         self.assertEqual(self.git("status", "--short", "app.py"), " M app.py\n")
 
+    def test_an_undo_is_taken_back_however_soon_that_is_asked_for(self) -> Steps:
+        yield from self.branched()
+        yield from self.since("main")
+        yield self.has("line thirty")
+        before = self.file.read_text()
+        self.go_to("line thirty")
+        self.press("u")
+        self.window.run_command("qwen_companion_take_back")
+        decisions = loaded("sublime_text.package").adapter().review.of(self.tab).feed.decisions
+        yield lambda: not decisions.is_under_way
+        yield lambda: self.file.read_text() == before
+        self.assertFalse(self.screen.said("no decision"))
+
     def decisions(self) -> Any:
         return loaded("sublime_text.package").adapter().review.of(self.tab)._decisions
 

@@ -413,8 +413,8 @@ class QwenCompanionTakeBackCommand(_WindowCommand):
     def _do(self, adapter: Adapter) -> None:
         number = self._number
         take_back = partial(adapter.thread.post, lambda companion: companion.decisions.take_back(number))
-        decisions = adapter.review.feed(self.window).decisions
-        adapter.diffs.after_commands(self.window, partial(decisions.after, take_back))
+        then = partial(adapter.review.after_decisions, self.window, take_back)
+        adapter.diffs.after_commands(self.window, then)
 
 
 class QwenCompanionCompareOverwrittenCommand(sublime_plugin.TextCommand):

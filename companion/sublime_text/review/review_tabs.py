@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import sublime
@@ -91,6 +93,13 @@ class ReviewTabs:
         if window.id() not in self._feeds:
             self._feeds[window.id()] = ReviewFeed(self._adapter, window)
         return self._feeds[window.id()]
+
+    def after_decisions(self, window: sublime.Window, then: Callable[[], object]) -> None:
+        """Do something as soon as what is decided in the Reviews of a window is done."""
+        since = self.tab(window, "review since")
+        for feed in (self.feed(window), *([since.feed] if since else [])):
+            then = partial(feed.decisions.after, then)
+        then()
 
     def changed(self, window: sublime.Window) -> None:
         """What waits in a window, or what is known of it, may be another one. It is shown soon and once."""
