@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
@@ -58,7 +59,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
-        self.answers: dict[str, Any] = {}
+        self.answers: dict[str, Any] = {"environment": dict(os.environ)}
         self._own = _Part(self, "chats.Chats")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 import shutil
 import tempfile
 import threading
@@ -73,10 +74,27 @@ def new_window() -> Generator[Any, Any, sublime.Window]:
     return window
 
 
+class Errors(logging.Handler):
+    """Keeps the errors that the package logs."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
 class CompanionCase(DeferrableTestCase):
-    """A window on a folder with `app.py`, and a CLI that is connected to it."""
+    """A window on a folder with `app.py`, and a CLI that is connected to it.
+
+    A test fails if the package logs an error, unless it `causes` that.
+    """
 
     def setUp(self) -> Steps:
+        self._errors, self._caused, logger = Errors(), list[str](), logging.getLogger(loaded("log").__package__)
+        logger.addHandler(self._errors)
+        self.addCleanup(logger.removeHandler, self._errors)
         self.screen = Screen(self)
         self.set_limit("sublime_text.review.answers", "SETTLED", 0.0)
         self.set_setting("diff_layout", "side_by_side")
@@ -114,6 +132,13 @@ class CompanionCase(DeferrableTestCase):
             self.window.run_command("close_window")
         yield lambda: not self.window.is_valid()
         shutil.rmtree(self.folder, ignore_errors=True)
+        logged = self._errors.messages
+        self.assertEqual([each for each in logged if not any(words in each for words in self._caused)], [])
+        self.assertEqual([words for words in self._caused if not any(words in each for each in logged)], [])
+
+    def causes(self, words: str) -> None:
+        """The test makes something fail, of which the package tells with these words in its log."""
+        self._caused.append(words)
 
     def another_window(self) -> Generator[Any, Any, sublime.Window]:
         """Open a window in front of the test's own. It closes when the test is over."""

@@ -664,6 +664,7 @@ class TestWritten(ChangesCase):
 
     def test_a_decision_in_an_unsaved_text_that_cant_be_compared_is_not_made_and_that_is_said(self) -> Steps:
         """The key did nothing."""
+        self.causes("A call on another thread failed")
         yield from self.opened_at_first()
         self.put_caret(self.code, 3)
         self.code.run_command("insert", {"characters": "typed"})
@@ -674,6 +675,7 @@ class TestWritten(ChangesCase):
 
     def test_marks_of_an_unsaved_text_that_could_not_be_compared_come_when_the_view_gets_the_focus(self) -> Steps:
         """Until something else was written, those of what had been kept stayed."""
+        self.causes("A call on another thread failed")
         yield from self.opened_at_first()
         self.put_caret(self.code, 10)
         self.code.run_command("insert", {"characters": "typed\n"})
@@ -846,6 +848,7 @@ class TestWritten(ChangesCase):
 
     def test_what_a_save_has_overwritten_waits_for_a_tab_that_was_closed(self) -> Steps:
         """The file was saved and closed before anybody knew."""
+        self.causes("A call on another thread failed")
         self.on_screen.overwritten.offer(self.window, str(self.path), ["Qwen Code"], "theirs\n")
         view = self.window.open_file(str(self.path))
         yield lambda: not view.is_loading()

@@ -318,6 +318,8 @@ class TestFiles(CompanionCase):
 class Asking:
     """Stands for the chat that asks."""
 
+    is_model = False
+
     def __init__(self, window: int) -> None:
         self.window = window
         self.cli = "My Agent"

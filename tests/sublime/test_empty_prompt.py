@@ -268,6 +268,7 @@ class TestEmptyPrompt(TerminalCase):
         self.assertEqual([args["string"] for args in self.terminus.sent], ["one", "two"])
 
     def test_a_text_that_is_refused_holds_up_none_behind_it(self) -> Steps:
+        self.causes("A call on another thread failed")
         [target] = loaded("sublime_text.terminal.terminals").running(self.window)
         shown, paste = loaded("visible").ShownText, loaded("sublime_text.actions").paste
         told: list[str] = []
@@ -285,6 +286,7 @@ class TestEmptyPrompt(TerminalCase):
 
     def test_a_step_that_fails_holds_up_no_text_behind_it(self) -> Steps:
         """Terminus is another package, and its insides may change."""
+        self.causes("A text for a terminal could not be typed")
         terminals = loaded("sublime_text.terminal.terminals")
         [target] = terminals.running(self.window)
         shown, paste = loaded("visible").ShownText, loaded("sublime_text.actions").paste

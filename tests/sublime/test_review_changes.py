@@ -267,6 +267,7 @@ class TestReverting(ChangesCase):
 
     def test_after_an_undo_that_fails_the_diff_can_still_be_answered(self) -> Steps:
         """What came after it would wait for ever."""
+        self.causes("A call on another thread failed")
         yield from self.open_changes()
         self.put_caret(ROWS[0])
         with patch.object(loaded("sublime_text.review.answers"), "edits_of", side_effect=RecursionError):

@@ -252,6 +252,7 @@ class TestReload(ReloadCase):
 
     def test_a_diff_that_the_next_instance_does_not_understand_holds_up_no_other(self) -> Steps:
         """As after an upgrade. It is rejected, and its edits are kept."""
+        self.causes("The diff of app.py can't go on")
         yield from self.open_diff(PROPOSAL)
         odd = self.proposal
         self.edit(odd, "mine\n")
@@ -280,6 +281,7 @@ class TestReload(ReloadCase):
 
     def test_a_diff_that_can_not_be_left_is_shown_anew(self) -> Steps:
         """This instance ends all the same, and its edits are kept."""
+        self.causes("The diff of app.py can't be left to the next instance")
         yield from self.open_diff(PROPOSAL)
         before = self.proposal
         self.edit(before, "mine\n")

@@ -440,6 +440,7 @@ class TestReview(ReviewCase):
         self.assertEqual(len(failures), asked)
 
     def test_keys_go_on_after_a_decision_that_has_failed(self) -> Steps:
+        self.causes("A question could not be answered")
         self.file.write_text(OLD)
         yield from self.begun()
         self.file.write_text(OLD.replace("line 3\n", "three\n"))
