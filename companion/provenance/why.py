@@ -31,7 +31,17 @@ from .calls import ReportedTurn, TextReplacement, below, real_path
 from .lines import Effort, Found, LoggedLines, ReplayStep, TooMuchError, added_runs, is_seen, runs_of
 from .log import MAX_REASON, TEXTS, LoggedCall, LoggedTurn, ProvenanceLog, Reason
 from .notes import noted
-from .transcripts import KINDS, CliTranscript, Kind, Reader, StrangeTranscript, Transcripts, WaitingCall
+from .transcripts import (
+    KINDS,
+    LATE,
+    CliTranscript,
+    Kind,
+    Reader,
+    StrangeTranscript,
+    Transcripts,
+    TranscriptTurn,
+    WaitingCall,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -220,7 +230,7 @@ class Provenance:
                 turn.state, turn.began = "running", time.time()
                 words = " ".join(turn.prompt.split())[:MAX_WORDS]
                 self._running[reported.turn] = transcript.kind, window
-                self._turns.turn_began(window, TERMINAL, reported.agent, reported.turn, words, max(since, turn.after))
+                self._turns.turn_began(window, TERMINAL, reported.agent, reported.turn, words, _sent(turn, since))
             is_over = turn.is_over or time.monotonic() - transcript.grown_at > SILENT
             if turn.state == "running" and is_over and transcript.has_all_of(turn):
                 turn.state = "ended"
@@ -400,6 +410,15 @@ def reasons(
             found.setdefault((id(who.turn), id(who.call)), (who, []))[1].append(row)
     known = [Reason(tuple(own), who.turn, who.call) for who, own in found.values()]
     return [*known, *noted(real, lines, unknown)] if unknown and is_ours else known
+
+
+def _sent(turn: TranscriptTurn, since: int) -> int:
+    """After which time a new prompt was sent, in nanoseconds of Unix time; 0 if that isn't known.
+
+    It was not in the transcript at `since`, but may have been on its way there, and have changed files already.
+    """
+    told = int(turn.at * 1e9) or since
+    return max(turn.after, min(since, max(told, since - LATE)))
 
 
 def _read(transcripts: Transcripts, kind: Kind, window: WindowId, sharing: Sharing) -> tuple[list[CliTranscript], int]:

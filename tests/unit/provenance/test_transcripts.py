@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -402,6 +403,24 @@ async def test_a_prompt_was_sent_after_what_the_one_before_it_has_written(tmp_pa
     await terminal.look()
     assert len(sent) == 2
     assert sent[1] > path.stat().st_mtime_ns
+
+
+async def test_what_is_written_before_the_transcript_has_the_prompt_is_of_its_turn(tmp_path: Path) -> None:
+    """A CLI writes its transcript from time to time, and the look before had not found the prompt yet."""
+    terminal = await ready(tmp_path)
+    await terminal.look()
+    sent: list[int] = []
+    terminal.looks.turn_began = lambda *began: sent.append(began[-1])
+    prompt, path = ask("Write it"), terminal.folder / "new.py"
+    before = time.time_ns()
+    await asyncio.sleep(0.05)
+    path.write_text("written = 1\n")
+    await terminal.look()
+    for line in here(terminal, [prompt, *call(path, None, "written = 1\n"), done()]):
+        terminal.say(line)
+    await terminal.look(2)
+    assert sent
+    assert sent[0] <= before < path.stat().st_mtime_ns
 
 
 async def test_a_file_is_logged_for_the_window_that_has_it_whoever_reads_last(tmp_path: Path) -> None:
