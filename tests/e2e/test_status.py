@@ -105,6 +105,12 @@ class Desk:
         assert text
         return Report(text)
 
+    def copied(self, editor: Editor) -> str:
+        """Copy the report. That an editor's window is in front at the start has made its files the newest by then."""
+        before = editor.state()["clipboard"]
+        editor.do("command", name="qwen_companion_copy_report")
+        return editor.wait("copy", lambda: (text := editor.state()["clipboard"]) != before and text)
+
     def close(self) -> None:
         for cli in self.clis:
             cli.close()
@@ -323,13 +329,14 @@ def test_a_discovery_folder_that_is_not_ours(desk: Desk) -> None:
 def test_another_editor_on_the_same_folder(desk: Desk) -> None:
     first = desk.open()
     port = first.lock()["port"]
+    desk.copied(first)
     second = desk.editor(desk.home.workspace)
     second.wait("lock file", lambda: len(second.lock_files()) == 2)
+    desk.copied(second)
     [other] = [path.stem for path in second.lock_files() if path.stem != str(port)]
     qwen = desk.qwen()  # the CLI chooses the newest lock file
     qwen.wait_connected()
-    first.do("command", name="qwen_companion_copy_report")
-    copied = first.wait("copy", lambda: first.state()["clipboard"])
+    copied = desk.copied(first)
     assert f"(port {other}) has a newer lock file for {desk.home.workspace}, which a CLI prefers." in copied
     assert "Click into Window 1, then start the CLI" in copied
     [finding] = desk.report(first).of(qwen)  # this command also puts the focus on the window
