@@ -56,15 +56,20 @@ class LoopTasks:
         self._tasks: set[asyncio.Task[object]] = set()
         self._is_over = False
 
-    def __call__(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
-        """Begin something in the next turn of the loop; after the end it is cancelled at once."""
+    def __call__(self, work: Coroutine[Any, Any, object]) -> asyncio.Future[object]:
+        """Begin something in the next turn of the loop. After the end nothing begins: what is returned is cancelled."""
         import asyncio  # noqa: PLC0415 - it would stall the UI thread
 
-        task = asyncio.get_running_loop().create_task(work)
+        loop = asyncio.get_running_loop()
+        if self._is_over:
+            # Timers go on while the loop waits for its threads, and that may have been its last turn.
+            work.close()
+            never = loop.create_future()
+            never.cancel()
+            return never
+        task = loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
-        if self._is_over:
-            task.cancel()
         return task
 
     def end(self) -> None:

@@ -97,7 +97,7 @@ class Decisions:
 
     def decide_files(
         self, window: WindowId, rows: Collection[ChangeRow], what: Decision, command: float = 0.0
-    ) -> asyncio.Task[object] | None:
+    ) -> asyncio.Future[object] | None:
         """Keep or undo what is written in some files, as it was listed: nobody has seen what is found meanwhile.
 
         That is one decision, with all that has the same `command`, the Unix time at which it was given. What is undone
@@ -105,7 +105,7 @@ class Decisions:
         """
         return self._begin(window, self._decide_files(window, rows, what, command or time.time()))
 
-    def _begin(self, window: WindowId, decision: Coroutine[Any, Any, object]) -> asyncio.Task[object] | None:
+    def _begin(self, window: WindowId, decision: Coroutine[Any, Any, object]) -> asyncio.Future[object] | None:
         """Begin a decision: *Take Back* comes after it."""
         task, deciding = self._roots.background(decision), self._roots.window(window).deciding
         if task:

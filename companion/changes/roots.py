@@ -42,7 +42,7 @@ async def one_after_the_other(work: Iterable[Coroutine[Any, Any, object]]) -> No
 
     A folder that was let go meanwhile ends nothing in the others.
     """
-    tasks: list[asyncio.Task[object]] = []
+    tasks: list[asyncio.Future[object]] = []
     try:
         for each in work:
             tasks.append(asyncio.ensure_future(each))
@@ -96,10 +96,10 @@ class WindowChanges:
         """Whether its folders are compared with a commit, too."""
         self.done: list[tuple[ChangeRow, str]] = []
         self.listing = Listing()
-        self.watching: asyncio.Task[object] | None = None
+        self.watching: asyncio.Future[object] | None = None
         self.beginning = asyncio.Lock()
         """Held while its folders are opened, or rounds begin there."""
-        self.deciding = set[asyncio.Task[object]]()
+        self.deciding = set[asyncio.Future[object]]()
         """The decisions that are under way."""
         self.taking_back = asyncio.Lock()
         self.changed_at = 0.0
@@ -145,7 +145,7 @@ class Roots:
         editor: ChangeScreen,
         work: Work,
         reviews: Reviews,
-        background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
+        background: Callable[[Coroutine[Any, Any, object]], asyncio.Future[object]],
         stores: str | None,
     ) -> None:
         self.editor = editor
@@ -168,16 +168,16 @@ class Roots:
         """What was said of each folder that could not be scanned."""
         self._said: set[str] = set()
         """What was said, so that it is said once."""
-        self._noting: dict[str, asyncio.Task[object]] = {}
+        self._noting: dict[str, asyncio.Future[object]] = {}
         """What notes what the editor has told of a file, until all of that is noted."""
-        self._late: set[asyncio.Task[object]] = set()
+        self._late: set[asyncio.Future[object]] = set()
         """Those of them for which no decision waits any longer."""
         self._told: dict[str, list[_FileEvent]] = {}
         """What it has told of each file and is not noted yet, the oldest first: if it can't be, after the next scan."""
-        self._keeping: asyncio.Task[object] | None = None
+        self._keeping: asyncio.Future[object] | None = None
         """What has that in the stores meanwhile."""
 
-    def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object] | None:
+    def background(self, work: Coroutine[Any, Any, object]) -> asyncio.Future[object] | None:
         """Do something in the background, unless the companion ends."""
         if self._is_closed:
             work.close()
@@ -411,7 +411,7 @@ class Roots:
 
         None waits for the one of another folder, whose disk may hang.
         """
-        keeping: dict[str, asyncio.Task[object] | None] = {}
+        keeping: dict[str, asyncio.Future[object] | None] = {}
         while any(
             each.told and not (each.told.is_noted or each.told.is_kept)
             for events in self._told.values()

@@ -63,14 +63,14 @@ class Rounds:
         editor: ChangeScreen,
         work: Work,
         reviews: Reviews,
-        background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
+        background: Callable[[Coroutine[Any, Any, object]], asyncio.Future[object]],
         stores: str | None = None,
     ) -> None:
         self.roots = Roots(editor, work, reviews, background, stores)
         self._starts = RoundStarts(self.roots)
         self.roots.takes = self._take
         self._editor = editor
-        self._noting: dict[tuple[WindowId, str], asyncio.Task[object]] = {}
+        self._noting: dict[tuple[WindowId, str], asyncio.Future[object]] = {}
         """What has happened to each turn last, by its window and key, while that is being noted."""
         self._naming: tuple[Sequence[str], asyncio.TimerHandle] | None = None
         """The files and folders for which the person types another name in the side bar, and what ends that."""
@@ -172,7 +172,7 @@ class Rounds:
             self._note(window, turn, self._end_turn(window, chat, agent, turn, self._noting.get((window, turn))))
 
     async def _end_turn(
-        self, window: WindowId, chat: ChatId, agent: str, turn: str, beginning: asyncio.Task[object] | None
+        self, window: WindowId, chat: ChatId, agent: str, turn: str, beginning: asyncio.Future[object] | None
     ) -> None:
         if beginning:  # both may be known at once
             await asyncio.wait({beginning})

@@ -79,7 +79,7 @@ class Provenance:
         self,
         turns: Rounds,
         sharing: Callable[[WindowId], Sharing],
-        background: Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]],
+        background: Callable[[Coroutine[Any, Any, object]], asyncio.Future[object]],
         messages: Messages,
         explain: Callable[[ReviewId, str], object],
         stores: str | None = None,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 
 import pytest
 
 from companion import background
-from companion.background import Executor, guarded
+from companion.background import Executor, LoopTasks, guarded
 
 from .conftest import until
 
@@ -113,3 +114,24 @@ def test_what_fails_is_logged_and_holds_up_nothing_else(stormy: pytest.LogCaptur
         guarded(do, at)
     assert done == [2]
     assert [record.levelname for record in stormy.records] == ["ERROR"]
+
+
+def test_what_a_timer_begins_in_the_last_turn_of_the_loop_is_not_left_pending(stormy: pytest.LogCaptureFixture):
+    """The loop turns on while its threads end."""
+    begun: list[int] = []
+    tasks = LoopTasks()
+
+    async def work() -> None:
+        begun.append(1)
+
+    async def main() -> None:
+        tasks.end()
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(main())
+    loop.call_soon(lambda: (tasks(work()), loop.stop()))
+    loop.run_forever()
+    loop.close()
+    gc.collect()  # it tells of a task that was never done
+    assert begun == []
+    assert stormy.records == []
