@@ -407,11 +407,11 @@ async def test_a_damaged_store_is_made_anew_though_not_all_of_it_can_be_read(
     state.write_text("{")
     os.mkfifo(state.parent / "pipe")
 
-    def forbidden(path: str, *_: object, **__: object) -> Any:
+    def forbidden(path: str) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
     with monkeypatch.context() as patched:
-        patched.setattr(places, "open", forbidden, raising=False)
+        patched.setattr(places, "_read", forbidden)
         async with Work(work.stores, work.folders) as again:
             await again.begun()
             assert any("were damaged, so new ones are made" in said for said, _ in again.editor.said)
@@ -427,12 +427,12 @@ async def test_what_waits_is_not_removed_with_a_store_whose_disk_fails(work: Wor
     def missing(_: StoreObjects, tree: str) -> Mapping[str, str]:
         raise GitError(f"fatal: not a tree object: {tree}")
 
-    def failing(path: str, *_: object, **__: object) -> Any:
+    def failing(path: str) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO), path)
 
     with monkeypatch.context() as patched:
         patched.setattr(StoreObjects, "blobs", missing)
-        patched.setattr(places, "open", failing, raising=False)
+        patched.setattr(places, "_read", failing)
         async with Work(work.stores, work.folders) as again:
             again.rounds.clis(WINDOW, (AGENT,))
             await again.until(lambda: any("input/output error" in said for said, _ in again.editor.said))
