@@ -41,6 +41,7 @@ from .review.review import Review
 from .review.review_screen import ReviewScreen
 from .review.reviews import Reviews
 from .server.endpoint import Endpoint
+from .server.sessions import STREAM_GONE_LIMIT
 from .server.window import WindowServer
 from .server.window_screen import ElsewhereOffer, ElsewhereState, ServedWindow, WindowScreen
 from .settings import DaemonSettings, ReadTranscripts, Settings
@@ -138,6 +139,7 @@ class Companion:
             self._serve(endpoint, check=not number)
         if endpoints:
             self._front = endpoints[0].window
+        self.statuses.wait_for_clis()
         self._background(_clear_leftovers())
         self.provenance.start()
         self._background(self._look_again())
@@ -225,6 +227,7 @@ class Companion:
         as a CLI that is suspended and reads nothing, is waited for afterwards and holds nobody up.
         """
         self.reviews.leaving()
+        self.statuses.leave()
         await self._withdraw(goes_on=True)
         ending = asyncio.create_task(self.chats.stop(hand_over=True))
         await asyncio.gather(*(window.pause(PAUSE) for window in self._windows.values()))
@@ -415,6 +418,7 @@ class Companion:
         window = endpoint.window
         server = WindowServer(endpoint, self._editor, self.reviews, self, self._background)
         self._windows[window] = server
+        self.changes.clis(window, tuple(endpoint.state.clis))
         self.changes.opened(window)
         self.statuses.changed()
         self._servers[server] = asyncio.create_task(server.serve(check=check))
@@ -555,16 +559,36 @@ class WindowStatuses:
         """A window has closed."""
         self._shown.pop(window, None)
 
+    def leave(self) -> None:
+        """A reload ends all streams: note who is connected, since they work on until they are back."""
+        for window, server in self._windows.items():
+            server.endpoint.state.clis = self._at_work(server, self.of(window))
+
+    def wait_for_clis(self) -> None:
+        """Those who were connected before a reload count as at work until they are back, or have had time for that."""
+        if any(server.endpoint.state.clis for server in self._windows.values()):
+            asyncio.get_running_loop().call_later(STREAM_GONE_LIMIT, self._wait_no_longer)
+
+    def _wait_no_longer(self) -> None:
+        for server in self._windows.values():
+            server.endpoint.state.clis = []
+        self.changed()
+
+    @staticmethod
+    def _at_work(server: WindowServer, status: WindowStatus) -> list[str]:
+        return [*status.clis, *(name for name in server.endpoint.state.clis if name not in status.clis)]
+
     def _show(self) -> None:
         self._timer = None
-        for window in self._windows:
+        for window, server in self._windows.items():
             status = self.of(window)
             before = self._shown.get(window)
+            self._companion.changes.clis(window, tuple(self._at_work(server, status)))
+            server.endpoint.state.clis = [name for name in server.endpoint.state.clis if name not in status.clis]
             if status != before:
                 self._shown[window] = status
                 if set(status.clis) - set(before.clis if before else ()):
                     self._background(self._look_for_silent(window))
-                self._companion.changes.clis(window, status.clis)
                 self._editor.status_bar.show_status(window, status)
 
     async def _look_for_silent(self, window: WindowId) -> None:

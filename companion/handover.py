@@ -73,6 +73,8 @@ class Inheritance:
     """From the name of a CLI family to its token."""
     sessions: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     """From the session ids that the CLIs know to the names of the families."""
+    clis: list[str] = field(default_factory=list[str])
+    """The CLIs that were connected and are not back yet."""
     folders_since: dict[str, float] = field(default_factory=dict[str, float])
     """Since when each folder has been published, as a Unix time in seconds."""
     chat: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)

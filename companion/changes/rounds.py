@@ -83,7 +83,7 @@ class Rounds:
             self.roots.background(self._starts.open(window))
 
     def clis(self, window: WindowId, names: tuple[str, ...]) -> None:
-        """The CLIs that are connected to a window."""
+        """The CLIs that are connected to a window, or come back after a reload."""
         known = self.roots.entered(window)
         new, gone = set(names) - set(known.clis), set(known.clis) - set(names)
         known.clis = names

@@ -9,21 +9,24 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from companion import companion as companion_module
 from companion import handover, thread
+from companion.changes.rows import ChangeRow
+from companion.companion import Companion
 from companion.editor import WindowId
 from companion.handover import HOLDER, Inheritance
 from companion.libraries import guard
 from companion.server.endpoint import listen
 from companion.thread import CompanionThread
 
-from .conftest import Running, is_refused, until
+from .conftest import FIRST, Running, is_refused, until
 from .memory_editor import MemoryEditor
 from .wire import LIMIT, Cli
 
@@ -91,6 +94,67 @@ def test_a_session_continues_over_several_reloads_even_if_the_cli_was_silent(sta
     assert cli.ask("tools/list").status_code == 200
     running = reload(running, start)
     assert cli.ask("tools/list").status_code == 200
+
+
+def test_what_a_cli_writes_after_a_reload_before_it_is_back_is_listed(
+    start: Callable[[], Running], project: Path
+) -> None:
+    """It asks for its next stream after a second, and goes on with its work meanwhile."""
+    (project / "a.py").write_text("old\n")
+    running = start()
+    cli, _ = running.listening()
+    until(lambda: running.do(is_reviewed))
+    running = reload(running, start)
+    until(lambda: running.do(is_reviewed))
+    (project / "a.py").write_text("the agent's\n")
+    cli.listen().take("ide/contextUpdate")
+    until(lambda: [(row.path, row.agents) for row in running.do(rows)] == [("a.py", running.do(at_work))])
+
+
+def test_who_was_connected_before_a_reload_is_waited_for_as_long_as_a_cli_takes_to_come_back(
+    start: Callable[[], Running], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(companion_module, "STREAM_GONE_LIMIT", 3)
+    running = start()
+    running.listening()
+    until(lambda: running.do(is_reviewed))
+    running = reload(running, start)
+    running = reload(running, start)
+    assert running.do(at_work)
+    until(lambda: not running.do(at_work))
+    (project / "b.py").write_text("the person's\n")
+    time.sleep(0.5)
+    assert [row for row in running.do(rows) if row.agents] == []
+
+
+def test_a_cli_that_is_back_after_a_reload_and_ends_is_waited_for_no_longer(
+    start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(companion_module, "STREAM_GONE_LIMIT", 3600)
+    running = start()
+    cli, _ = running.listening()
+    running = reload(running, start)
+    stream = cli.listen()
+    stream.take("ide/contextUpdate")
+    until(lambda: running.do(lambda it: it.statuses.of(FIRST).clis))
+    until(lambda: not running.do(lambda it: it._windows[FIRST].endpoint.state.clis))
+    stream.close()
+    until(lambda: not running.do(at_work))
+
+
+def at_work(companion: Companion) -> Sequence[str]:
+    return companion.changes.roots.window(FIRST).at_work
+
+
+def is_reviewed(companion: Companion) -> bool:
+    """Whether a round is open in all folders, and somebody is at work there."""
+    known = companion.changes.roots.window(FIRST)
+    folders = list(known.folders.values())
+    return bool(known.at_work and folders) and all(each.has_round for each in folders) and not known.beginning.locked()
+
+
+def rows(companion: Companion) -> list[ChangeRow]:
+    return list(companion.changes.listing(FIRST).rows)
 
 
 def test_the_port_and_the_token_stay_and_the_files_are_written_again(start: Callable[[], Running]) -> None:
