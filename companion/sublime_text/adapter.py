@@ -28,7 +28,7 @@ from .places import Following
 from .problems import EditorProblems
 from .review.diffs import Diffs
 from .review.review_tabs import ReviewTabs
-from .review.unsaved import LoadedTexts, UnsavedTexts
+from .review.unsaved import LoadedTexts, UnsavedTexts, hand_over, take_over
 from .review.written import WrittenChanges
 from .settings import SettingsFile
 from .status import StatusBar, StatusReports
@@ -93,6 +93,7 @@ class Adapter:
         self.configure()
         self.thread.start()
         self.events.start()
+        guarded(take_over, self)  # another version may have left something else
         self.chats.adopt_visible()
         self.comments.start()
         self.review.start()
@@ -185,6 +186,7 @@ class Adapter:
         # Whatever fails, this instance ends: two at once would serve each CLI half.
         for end in (
             self.diffs.hand_over,
+            partial(hand_over, self),
             partial(self.stop, hand_over=True),
             self.settings.close,
             self.status_bar.close,

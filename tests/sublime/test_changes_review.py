@@ -846,6 +846,22 @@ class TestWritten(ChangesCase):
         self.baselines(second)[0].run_command("qwen_companion_toggle_diff_layout")
         yield lambda: not self.baselines(second)
 
+    def test_what_a_save_has_overwritten_is_offered_after_a_reload_of_the_package(self) -> Steps:
+        yield from self.opened_at_first()
+        self.on_screen.overwritten.offer(self.window, str(self.path), ["Qwen Code"], "theirs\n")
+        yield lambda: self.on_screen.overwritten.waits(self.code)
+        package = loaded("sublime_text.package")
+        package.unload()
+        yield 1
+        self.assertEqual(self.screen.phantoms(self.code, "qwen_companion.overwritten"), [])
+        package.load()
+        yield {"condition": lambda: not package.adapter().thread.is_starting, "timeout": 60_000}
+        self.assertEqual(len(self.screen.phantoms(self.code, "qwen_companion.overwritten")), 1)
+        self.code.run_command("qwen_companion_compare_overwritten")
+        yield self.baselines
+        self.assertEqual(text_of(self.baselines()[0]), "theirs\n")
+        self.assertFalse(package.adapter().written.overwritten.waits(self.code))
+
     def test_what_a_save_has_overwritten_waits_for_a_tab_that_was_closed(self) -> Steps:
         """The file was saved and closed before anybody knew."""
         self.causes("A call on another thread failed")

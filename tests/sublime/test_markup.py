@@ -20,7 +20,7 @@ PLACES = {
     "review.diff_marks:add_lines": "test_the_marks_of_a_diff",
     "review.diff_marks:SideMarks._draw_reverted": "test_the_marks_of_a_diff",
     "review.diff_marks:SideMarks._change_fillers": "test_the_marks_of_a_diff",
-    "review.unsaved:OverwrittenTexts.offer": "",
+    "review.unsaved:OverwrittenTexts._put": "",
     "panels:changed_file": "test_the_list_of_what_a_turn_has_changed",
     "comments.views:CommentViews.draw": "test_the_comments_of_a_file",
     "chat.chat_commands:_list_changes": "test_the_list_of_what_a_turn_has_changed",

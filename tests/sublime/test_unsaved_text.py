@@ -296,6 +296,55 @@ class TestUnsavedText(CompanionCase):
         self.assertEqual((saved.found, saved.is_lost), (b"agent\n", False))
         self.assertEqual(known._known[self.view.buffer_id()].text, f"mine\n{BEFORE}")
 
+    def reload(self, meanwhile: Callable[[], object] = lambda: None) -> Steps:
+        package = loaded("sublime_text.package")
+        package.unload()
+        yield 1
+        meanwhile()
+        package.load()
+        self.adapter = package.adapter()
+        yield {"condition": lambda: not self.adapter.thread.is_starting, "timeout": 60_000}
+
+    def test_what_a_tab_was_loaded_from_is_known_after_a_reload_of_the_package(self) -> Steps:
+        self.type("mine\n")
+        yield from self.reload()
+        after = BEFORE.replace("line 6\n", "line six\n")
+        self.file.write_text(after)
+        self.adapter.loaded.saving(self.view)
+        saved = self.adapter.loaded._saving[self.view.buffer_id()]
+        self.assertEqual((saved.loaded, saved.found, saved.is_lost), (BEFORE, after.encode(), False))
+
+    def test_nothing_is_taken_for_the_origin_of_a_tab_that_was_edited_while_the_package_was_away(self) -> Steps:
+        """It may have been saved, too."""
+        self.type("mine\n")
+
+        def meanwhile() -> None:
+            self.view.run_command("save")
+            self.type("again\n")
+
+        yield from self.reload(meanwhile)
+        self.assertTrue(self.view.is_dirty())
+        self.assertIsNone(self.adapter.loaded.text(self.view))
+
+    def test_a_tab_is_still_asked_about_after_a_reload_of_the_package(self) -> Steps:
+        self.type("mine\n")
+        after = BEFORE.replace("line 6\n", "line six\n")
+        yield from self.agent_writes(after)
+        yield from self.reload()
+        yield lambda: self.screen.phantoms(self.view, PHANTOM)
+        self.assertIn("Claude Agent has written", self.screen.phantoms(self.view, PHANTOM)[0])
+        self.screen.click(self.view, "merge")
+        yield lambda: text_of(self.view) == f"mine\n{after}"
+
+    def test_a_tab_that_is_decided_about_is_not_asked_about_again_after_a_reload_of_the_package(self) -> Steps:
+        self.type("mine\n")
+        yield from self.agent_writes(BEFORE.replace("line 6\n", "line six\n"))
+        self.screen.click(self.view, "keep")
+        yield lambda: not self.screen.phantoms(self.view, PHANTOM)
+        yield from self.reload()
+        self.noticed()
+        yield from self.nothing_is_asked()
+
     def test_what_was_not_saved_is_a_save_of_the_person_before_an_agent_writes_over_it(self) -> Steps:
         """The agent has read it, and what it writes has it, too."""
         yield from self.is_loaded_from(BEFORE)

@@ -13,12 +13,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sublime
 
@@ -37,6 +39,8 @@ from .answers import FAILED
 if TYPE_CHECKING:
     from ..adapter import Adapter
 
+HOLDER = "_qwen_companion_unsaved"
+"""The name of a module that a reload leaves alone. It has plain values: the next instance may be another version."""
 MAX_LOADED = 1_000_000
 """Characters of a text that is remembered, and bytes of a file that is read before a save."""
 SAVE_LIMIT = 0.03
@@ -62,6 +66,21 @@ _OFFER = (
     f'<body id="qwen-companion-overwritten"><style>{COLOURS} body {{ margin: 0; }}</style>'
     'Your save has overwritten what an agent had written. <a href="compare">Compare</a></body>'
 )
+
+
+def hand_over(adapter: Adapter) -> None:
+    """The package is unloaded: leave what is known of unsaved text to the next instance in this run of the editor."""
+    vars(sys.modules.setdefault(HOLDER, ModuleType(HOLDER))).update(
+        loaded=adapter.loaded.left(), asked=adapter.unsaved.left(), overwritten=adapter.written.overwritten.left()
+    )
+
+
+def take_over(adapter: Adapter) -> None:
+    """The package is loaded: go on with what the instance before has left."""
+    if left := sys.modules.pop(HOLDER, None):
+        adapter.loaded.go_on(left.loaded)
+        adapter.unsaved.go_on(*left.asked)
+        adapter.written.overwritten.go_on(left.overwritten)
 
 
 class _Loaded(NamedTuple):
@@ -132,6 +151,22 @@ class LoadedTexts:
         is_edited = view.is_dirty()
         self.based(view, saved.text if is_edited else _short_text(view))
         return replace(saved, text=None if is_edited else self.text(view), until=time.time_ns())
+
+    def left(self) -> dict[int, tuple[int, *tuple[Any, ...]]]:
+        """What the tabs with unsaved text were loaded from, each with the count of its edits by then."""
+        views = (view for window in sublime.windows() for view in window.views() if view.is_dirty())
+        return {
+            number: (view.change_count(), *known)
+            for view in views
+            if (known := self._known.get(number := view.buffer_id()))
+        }
+
+    def go_on(self, left: Mapping[int, tuple[int, *tuple[Any, ...]]]) -> None:
+        """Know what the instance before has left. Who has edited a tab in between may have saved it as well."""
+        for view in (view for window in sublime.windows() for view in window.views() if view.is_dirty()):
+            count, *known = left.get(view.buffer_id(), (-1,))
+            if count == view.change_count():
+                self._known[view.buffer_id()] = _Loaded(*known)
 
     def closed(self, view: sublime.View) -> None:
         """A view was closed."""
@@ -308,6 +343,24 @@ class UnsavedTexts:
         self._written.pop(view.id(), None)
         self._decided.pop(view.id(), None)
 
+    def left(self) -> tuple[list[tuple[int, str, str, str | None]], dict[int, tuple[bytes, str | None, str | None]]]:
+        """The tabs that are asked about, or may be, and what was decided, by the views' ids."""
+        told = {number: (each.path, each.agent, each.before) for number, each in self._told.items()}
+        told |= {number: (each.path, each.agent, each.bases.before) for number, each in self._written.items()}
+        decided = {number: (digest, bases.before, bases.merged) for number, (digest, bases) in self._decided.items()}
+        return [(number, *each) for number, each in told.items()], decided
+
+    def go_on(
+        self,
+        told: Sequence[tuple[int, str, str, str | None]],
+        decided: Mapping[int, tuple[bytes, str | None, str | None]],
+    ) -> None:
+        """Look again at the tabs that the instance before has asked about."""
+        self._decided = {number: (digest, _Bases(*bases)) for number, (digest, *bases) in decided.items()}
+        for number, path, agent, before in told:
+            if (view := sublime.View(number)).is_valid() and view.file_name() == path:
+                self._look(_Told(view, path, agent, before))
+
     def close_all(self) -> None:
         """The package is unloaded."""
         self._told.clear()
@@ -482,6 +535,8 @@ def _merged(written: _Written, mine: str, encodings: Encodings) -> tuple[str, _T
 class _Offer(NamedTuple):
     """What a save has overwritten."""
 
+    path: str
+    """As the companion has named the file."""
     phantoms: Sequence[sublime.PhantomSet]
     """In each view of the file."""
     text: str
@@ -498,16 +553,31 @@ class OverwrittenTexts:
 
     def offer(self, window: sublime.Window, path: str, agents: Sequence[str], text: str) -> None:
         """A save has overwritten what agents had written: offer once to compare them."""
-        real, who = real_path(path), ", ".join(agents)
+        who = ", ".join(agents)
+        views = self._put(path, who, text)
+        for each in {found.id(): found for view in views if (found := view.window())}.values() or (window,):
+            NOTICES.add(f"Your save of {os.path.basename(path)} has overwritten what {who} had written. Compare", each)
+
+    def _put(self, path: str, who: str, text: str) -> list[sublime.View]:
+        """Offer it in each view of the file. Returns those."""
+        real = real_path(path)
         self._end(real)
         views = [view for view in views_of_file(path) if is_code(view)]
         phantoms = [sublime.PhantomSet(view, "qwen_companion.overwritten") for view in views]
         for view, shown in zip(views, phantoms, strict=True):
             compare = partial(self._clicked, view)
             shown.update([sublime.Phantom(sublime.Region(0), _OFFER, sublime.PhantomLayout.BLOCK, compare)])
-        self._offers[real] = _Offer(phantoms, text, who)
-        for each in {found.id(): found for view in views if (found := view.window())}.values() or (window,):
-            NOTICES.add(f"Your save of {os.path.basename(path)} has overwritten what {who} had written. Compare", each)
+        self._offers[real] = _Offer(path, phantoms, text, who)
+        return views
+
+    def left(self) -> list[tuple[str, str, str]]:
+        """What is offered: the path of each file, who has written it, and that text."""
+        return [(each.path, each.who, each.text) for each in self._offers.values()]
+
+    def go_on(self, left: Sequence[tuple[str, str, str]]) -> None:
+        """Offer what the instance before has offered."""
+        for path, who, text in left:
+            self._put(path, who, text)
 
     def waits(self, view: sublime.View) -> bool:
         """Whether a save of this file has overwritten something that was not compared yet."""
