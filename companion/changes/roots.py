@@ -221,6 +221,14 @@ class Roots:
         folder.settle_git(folder.by_git)
         folder.close(left)
 
+    def let_go(self, folder: Folder) -> None:
+        """The same of one that no other folder takes over: what was told of its files and is not noted is left."""
+        self.release(folder, self._left())
+
+    def _left(self) -> Left:
+        told = [event.told for events in self._told.values() for event in events if event.told]
+        return Left(told, list(self.folders), self._excluding())
+
     def outermost(self) -> list[str]:
         """The folders of all windows that are in no other one of them: each is the one root of its tree."""
         own = sorted({path for known in self.windows.values() for path in known.own})
@@ -230,8 +238,7 @@ class Roots:
 
     def close_window(self, window: WindowId) -> None:
         """A window closes: its folders are let go, unless another window has them."""
-        told = [event.told for events in self._told.values() for event in events if event.told]
-        left = Left(told, list(self.folders), self._excluding())
+        left = self._left()
         known = self.windows.pop(window, None)
         if known and known.watching:
             known.watching.cancel()

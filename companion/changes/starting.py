@@ -163,11 +163,15 @@ class RoundStarts:
             outer = [root for root in roots if is_in(folder.root, [root])]
             if folder.root in outer:
                 continue
+            others = [*outer, *(root for root in roots if is_in(root, [folder.root]))]
+            if not others:  # it hands nothing over, so that nobody waits for its disk, which may hang
+                self._roots.let_go(folder)
+                continue
             folder.is_nested = folder.is_nested or await asyncio.to_thread(repository, folder.root) is not None
             if outer and folder.is_nested:
                 continue
             async with folder.lock:  # until it is let go: what is decided later is decided in the others
-                for root in (*outer, *(root for root in roots if is_in(root, [folder.root]))):
+                for root in others:
                     await self._hand_over(folder, self._roots.join(root))
                 self._roots.release(folder)
         for folder in list(self._roots.folders.values()):

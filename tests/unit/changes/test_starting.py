@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ import pytest
 
 from companion.changes import folder as folders
 from companion.changes import roots
+from companion.changes.change_screen import SavedText
 from companion.changes.journal import Journal, StoppedError
 from companion.changes.round import Round
 from companion.changes.state import Decision
 from companion.changes.undo import Write
+from companion.platforms.paths import real_path
 from companion.snapshots.git import GitMissingError
 from companion.snapshots.store import Store, TooLargeError
 
@@ -180,3 +183,61 @@ async def test_a_folder_whose_disk_hangs_holds_up_no_baseline_of_another_one(
     finally:
         answers.set()
     await work.until(lambda: "a.py" in work.rows and work.rounds.roots.folder(str(slow)))
+
+
+async def test_a_folder_whose_disk_hangs_can_be_removed_and_keeps_no_decision_waiting(
+    work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (slow := tmp_path / "slow").mkdir()
+    work.folders.append(str(slow))
+    hangs, answers, real = threading.Event(), threading.Event(), Round.scan
+
+    def scan(self: Round, *args: Any, **more: Any) -> Any:
+        if self.root == str(slow):
+            hangs.set()
+            answers.wait(600)
+        return real(self, *args, **more)
+
+    await work.begun()
+    (work.path / "a.py").write_text(AGENTS)
+    await work.until(lambda: "a.py" in work.rows)
+    monkeypatch.setattr(Round, "scan", scan)
+    await work.until(hangs.is_set)
+    work.folders.pop()
+    work.rounds.opened(WINDOW)
+    try:
+        await work.until(lambda: str(slow) not in work.rounds.roots.folders)
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
+        await work.until(lambda: (work.path / "a.py").read_text() == LINES)
+    finally:
+        answers.set()
+
+
+async def test_a_save_right_before_its_folder_is_removed_is_the_persons(
+    work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (other := tmp_path / "other").mkdir()
+    work.folders.append(str(other))
+    (other / "b.py").write_text(LINES)
+    (other / "c.py").write_text(LINES)
+
+    def late(path: str) -> str:
+        time.sleep(0.3)
+        return real_path(path)
+
+    async with work:
+        await work.begun()
+        (other / "c.py").write_text(AGENTS)
+        await work.until(lambda: "c.py" in work.rows)
+        monkeypatch.setattr(roots, "real_path", late)
+        since = time.time_ns()
+        (other / "b.py").write_text(AGENTS)
+        work.rounds.saved(str(other / "b.py"), SavedText(LINES, AGENTS, since=since, until=time.time_ns()))
+        work.folders.pop()
+        work.rounds.opened(WINDOW)
+        await work.until(lambda: str(other) not in work.rounds.roots.folders)
+        await asyncio.sleep(0.5)
+        work.folders.append(str(other))
+        work.rounds.opened(WINDOW)
+        await work.until(lambda: "c.py" in work.rows)
+        assert set(work.rows) == {"c.py"}
