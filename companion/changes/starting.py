@@ -190,6 +190,8 @@ class RoundStarts:
         for root in await asyncio.to_thread(places.related, folder.root, self._roots.stores):
             if not folder.windows:
                 return
+            if root in self._roots.folders:  # it was a repository, still has a round of its own, and holds its store
+                continue
             source = Folder(root, self._roots.editor, self._roots, self._roots.stores)
             try:
                 await self._open(min(folder.windows), source)

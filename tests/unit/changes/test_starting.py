@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import threading
 import time
 from collections.abc import Sequence
@@ -241,3 +242,19 @@ async def test_a_save_right_before_its_folder_is_removed_is_the_persons(
         work.rounds.opened(WINDOW)
         await work.until(lambda: "c.py" in work.rows)
         assert set(work.rows) == {"c.py"}
+
+
+async def test_a_folder_with_what_was_a_repository_below_is_opened(work: Work, tmp_path: Path):
+    """That has its store still, and nobody waits until it lets go of it."""
+    (project := tmp_path / "outer" / "project").mkdir(parents=True)
+    work.folders[:] = [str(project)]
+    inner = await repository_below(work)
+    shutil.rmtree(inner / ".git")
+    work.folders[:] = [str(project.parent)]
+    work.rounds.opened(WINDOW)
+    await work.until(lambda: work.rounds.roots.folder(str(project.parent)))
+    task = work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
+    assert task
+    await task
+    await work.until(lambda: not work.rows)
+    assert (inner / "b.py").read_text() == LINES
