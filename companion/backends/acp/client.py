@@ -547,13 +547,12 @@ class AcpAgent(Agent):
         return {
             "terminals": terminals,
             "files": files,
-            "calls": self.decoder.calls.hand_over(),
+            **self.decoder.hand_over(),
             "session": self.session,
             "begun": self._begun,
             "settings": self.settings.model_dump(mode="json"),
             "offered": (self._offered.url, self._offered.token) if self._offered else None,
             "folders": self.folders,
-            "subagents": self.decoder.subagents.parents,
             "peer": peer,
             "prompts": prompts,
             "process": left,
@@ -582,12 +581,11 @@ class AcpAgent(Agent):
     async def _take_over(self, left: Mapping[str, Any]) -> AgentSession:
         self.session, self._begun = left["session"], left["begun"]
         self.folders = tuple(left["folders"])
-        self.decoder.subagents.parents = dict(left["subagents"])
         self.settings = schema.SessionSettings.model_validate(left["settings"])
         self._offered = OfferedServer(*left["offered"]) if left["offered"] else None
         session = AgentSession(id=self.session, folder=self.folder, client_id=OURS, begun=self._begun)
         self.services.files.take_over(left["files"])
-        self.decoder.calls.take_over(left["calls"])
+        self.decoder.take_over(left)
         await self.services.terminals.take_over(left["terminals"])
         self.process = await process.take_over(left["process"], self.name)
         self.prompts.resume(left["prompts"], self.peer.go_on(left["peer"], "session/prompt"))

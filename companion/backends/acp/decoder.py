@@ -95,6 +95,22 @@ class UpdateDecoder:
         self._compactions: dict[str, tuple[str, str]] = {}
         """By their ids: the last state, and the summary as far as they were told."""
 
+    def hand_over(self) -> dict[str, Any]:
+        """What the next instance needs to go on where this one was."""
+        return {
+            "calls": self.calls.hand_over(),
+            "subagents": self.subagents.parents,
+            "plans": self._plans,
+            "compactions": self._compactions,
+        }
+
+    def take_over(self, left: Mapping[str, Any]) -> None:
+        """Go on with what `hand_over` has left."""
+        self.calls.take_over(left["calls"])
+        self.subagents.parents = dict(left["subagents"])
+        # An older version has kept these for itself.
+        self._plans, self._compactions = dict(left.get("plans", {})), dict(left.get("compactions", {}))
+
     def decode(self, params: Mapping[str, Any]) -> Iterator[events.Event] | None:
         """What a `session/update` tells; None for what is not of this conversation, such as another session's.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,30 @@ async def test_a_plan_in_prose_is_part_of_the_answer_as_far_as_it_is_new(talks: 
     async with talks(script) as talk:
         turn = await talk.done(await talk.ask("Go"))
         assert said(turn) == "# Plan\n\n- one\n\n\nAnother plan\nWell?"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows starts it again")
+async def test_what_an_agent_tells_whole_each_time_is_told_once_over_a_reload(talks: Talks):
+    summary = [{"type": "text", "text": "We have renamed a."}]
+    before = (
+        {"sessionUpdate": "plan_update", "plan": {"type": "markdown", "planId": "p", "content": "# Plan\n"}},
+        compaction("in_progress"),
+        piece("We have "),
+    )
+    after = (
+        {"sessionUpdate": "plan_update", "plan": {"type": "markdown", "planId": "p", "content": "# Plan\n- one\n"}},
+        compaction("in_progress"),
+        compaction("completed", summary=summary),
+    )
+    waits = 'while not any(each.get("method") == "_go" for each in seen): time.sleep(0.001)'
+    async with talks(does(*updates(*before), waits, *updates(*after))) as talk:
+        key = await talk.ask("Go")
+        await until(lambda: (turn := talk.turn(key)) and said(turn, "thought"))
+        await talk.reload()
+        talk.client.peer.notify("_go", {})
+        turn = await talk.done(key)
+        assert (said(turn), said(turn, "thought")) == ("# Plan\n- one\n", "We have renamed a.")
+        assert notices(turn) == ["The conversation is being compacted…", "The conversation was compacted."]
 
 
 @pytest.mark.parametrize("status", ["completed", "failed"])
