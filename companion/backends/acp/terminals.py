@@ -276,6 +276,7 @@ class Terminals:
         return {
             "open": left,
             "released": self._released,
+            "own": self._own,
             "next": next(self._numbers),
             "shown_in": self.shown_in,
         }
@@ -284,7 +285,10 @@ class Terminals:
         """Take what `hand_over` has left."""
         self._numbers = itertools.count(left["next"])
         self.shown_in.update(left["shown_in"])
-        self._released = {name: Printed(*printed) for name, printed in left["released"].items()}
+        # An older version has kept what the agent's own had printed for itself.
+        self._released, self._own = (
+            {name: Printed(*printed) for name, printed in left.get(some, {}).items()} for some in ("released", "own")
+        )
         for name, one in left["open"].items():
             process = await resume_child(one["child"])
             self._open[name] = AgentTerminal(process, Printing(**one["printing"]), partial(self.show_soon, name))

@@ -94,6 +94,29 @@ def session_prompt(params):
         assert (tool.text, tool.terminals) == ("out\n", ())
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows starts it again")
+async def test_what_a_terminal_of_the_agents_own_has_printed_stays_over_a_reload(talks: Talks):
+    script = """
+def session_prompt(params):
+    def prints(words, **more):
+        news = {"terminal_output_delta": {"terminal_id": "t", "data": words}, **more}
+        update(sessionUpdate="tool_call_update", toolCallId="t", _meta=news)
+    content = [{"type": "terminal", "terminalId": "t"}]
+    update(sessionUpdate="tool_call", toolCallId="t", title="Run", kind="execute", content=content)
+    prints("one\\n")
+    while not any(each.get("method") == "_go" for each in seen): time.sleep(0.001)
+    prints("two\\n", terminal_exit={"terminal_id": "t"})
+    return {"stopReason": "end_turn"}
+"""
+    async with talks(script) as talk:
+        key = await talk.ask("Run")
+        await until(lambda: (turn := talk.turn(key)) and tools(turn) and tools(turn)[0].text)
+        await talk.reload()
+        talk.client.peer.notify("_go", {})
+        [tool] = tools(await talk.done(key))
+        assert (tool.text, tool.terminals) == ("one\ntwo\n", ())
+
+
 async def test_a_cancel_kills_what_a_terminal_runs(talks: Talks):
     script = """
 def session_prompt(params):
