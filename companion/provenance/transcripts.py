@@ -663,8 +663,7 @@ class CliTranscript:
         if is_torn := is_torn or len(lines) > MOST_NEW:
             self.talk.begins_later = True
             self.talk.skips()
-        for line in lines[1 if is_torn else 0 :]:
-            self._feed(_parsed(line))
+        self._take(map(_parsed, lines[1 if is_torn else 0 :]))
 
     def _document(self, data: bytes) -> None:
         whole = _parsed(data)
@@ -672,15 +671,21 @@ class CliTranscript:
         messages = as_list(whole.get("messages"))
         if data.strip() and "messages" not in whole:
             self._strange = STRANGE
-        typed = self._typed_beside() if messages else frozenset[str]()
-        for message in messages:
-            line = as_object(message)
-            words = _typed(line.get("content"))
-            is_typed = "displayContent" in line or line.get("type") != "user" or not words or words in typed
-            self._feed(line if is_typed else {**line, "displayContent": ""})  # a command stands for it
+        self._take(map(as_object, messages))
+
+    def _take(self, lines: Iterable[Object]) -> None:
+        """Take in some lines. In those of Gemini CLI, what it tells its model itself looks like a prompt."""
+        typed: frozenset[str] | None = None
+        for line in lines:
+            if self.kind == "gemini" and line.get("type") == "user" and "displayContent" not in line:
+                typed = self._typed_beside() if typed is None else typed
+                words = _typed(line.get("content"))
+                self._feed({**line, "displayContent": ""} if words and words not in typed else line)
+            else:
+                self._feed(line)
 
     def _typed_beside(self) -> frozenset[str]:
-        """What was typed into an old Gemini CLI, which writes only into another file that it was a command."""
+        """What was typed into Gemini CLI, which writes that into another file."""
         folder = os.path.dirname(os.path.dirname(self._name))
         with contextlib.suppress(OSError, ValueError, RecursionError):
             data = files.read(os.path.join(folder, _TYPED), DOCUMENT, below=self._base).data

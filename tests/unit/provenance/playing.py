@@ -101,6 +101,10 @@ class Terminal:
         self.screen: Any = Screen()
         stores = str(self.root / "stores")
         self.proposals: list[CliProposal] = []
+        self.typed: list[str] = []
+        """The messages of Gemini CLI."""
+        self.added: set[str] = set()
+        """Those that it makes up itself."""
         self.explained: dict[int, str] = {}
         """Why something is proposed, by its number."""
         explain = self.explained.__setitem__
@@ -154,7 +158,11 @@ class Terminal:
             await asyncio.gather(*running)
 
     def say(self, line: Object | str, path: Path | None = None) -> None:
-        """The CLI writes a line into its transcript."""
+        """The CLI writes a line into its transcript. Gemini CLI writes before that what was typed."""
+        if self.kind == "gemini" and isinstance(line, dict) and line.get("type") == "user":
+            self.typed.append(text_of(line.get("displayContent", line.get("content"))))
+            typed = [{"type": "user", "message": each} for each in self.typed if each not in self.added]
+            (self.transcript.parent.parent / "logs.json").write_text(json.dumps(typed))
         text = line if isinstance(line, str) else json.dumps(line)
         with (path or self.transcript).open("a") as file:
             file.write(text + "\n")
@@ -187,6 +195,12 @@ class Terminal:
                 reasons = await self.reasons.why(WINDOW, str(path), text, [row], is_saved=True)
                 found.append(said(reasons))
         return found
+
+
+def text_of(content: Any) -> str:
+    """The first text of a message of Gemini CLI, without what it reads from files."""
+    texts = [content] if isinstance(content, str) else [each["text"] for each in content or () if "text" in each]
+    return texts[0].partition("\n--- Content from referenced files ---")[0] if texts else ""
 
 
 def said(reasons: list[Reason]) -> tuple[str, str]:

@@ -648,6 +648,23 @@ async def test_what_gemini_cli_itself_says_to_its_model_is_no_prompt(
     assert {event[2] for event in terminal.looks.events if event[0] == "began"} == {"Add the line"}
 
 
+CONTEXT = 'Here is the user\'s editor context as a JSON object.\n{"selectedText": "PASSWORD=hunter2"}'
+
+
+async def test_what_gemini_cli_tells_its_model_of_the_editor_is_no_prompt(tmp_path: Path) -> None:
+    """With a companion it writes that before the prompt as if the person had said it, and so does it other things."""
+    terminal = await ready(tmp_path, "gemini")
+    terminal.added |= {CONTEXT}
+    path = terminal.folder / "shop.py"
+    first = SHOP + "a_line_that_was_asked_for = 1\n"
+    second = first + "a_line_that_was_not_asked_for = 2\n"
+    prompts = [gemini_ask("u1", CONTEXT), gemini_ask("u2", "Add the line")]
+    await terminal.play(iter([*prompts, *gemini_call(path, SHOP, first)]))
+    await terminal.play(iter([gemini_ask("u3", CONTEXT), *gemini_call(path, first, second, "c2")]))
+    assert [event[2] for event in terminal.looks.events if event[0] == "began"] == ["Add the line"]
+    assert await terminal.why("a_line_that_was") == [("Add the line", "So."), ("", "")]
+
+
 async def test_what_the_agent_does_without_a_prompt_has_none(tmp_path: Path) -> None:
     """A timer, or a task in the background that has ended, begins a turn after that of the person."""
     terminal = await ready(tmp_path)
