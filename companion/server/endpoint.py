@@ -201,15 +201,20 @@ class Endpoint:
         return self._on_disk(self._publish)
 
     def _publish(self) -> None:
+        self._open_socket()
+        for one in self.publications:
+            one.socket = self.state.local.getsockname() if self.state.local else self.pipe
+            one.publish(self._told, self.names(one.family))
+
+    def _open_socket(self) -> bool:
+        """Open the Unix socket unless it is open. Returns whether there is one."""
         if self.state.local is None and sys.platform != "win32" and any(one.door == "socket" for one in FAMILIES):
             try:
                 self.state.local = local_sockets.listen(f"{self.port}.sock")
                 self._why_no_socket = ""
             except OSError as error:
                 self._why_no_socket = NO_SOCKET.format(why=reason_of(error))
-        for one in self.publications:
-            one.socket = self.state.local.getsockname() if self.state.local else self.pipe
-            one.publish(self._told, self.names(one.family))
+        return self.state.local is not None
 
     def settled(self) -> list[str]:
         """The sentences of `publish` and `heal` about failures that are over, each once."""
@@ -223,6 +228,9 @@ class Endpoint:
     def _heal(self, lives: Lives) -> None:
         if self.state.local and not os.path.lexists(self.state.local.getsockname()):
             self.close_socket()  # somebody has removed it, so that nobody reaches it any more
+            self._publish()
+            return
+        if self._why_no_socket and self._open_socket():
             self._publish()
             return
         for one in self.publications:

@@ -200,6 +200,22 @@ def test_where_no_socket_can_be_opened_one_sentence_says_so_and_no_lock_file_is_
     assert not (home / ".copilot" / "ide").exists()
 
 
+def test_a_socket_that_can_not_be_opened_is_tried_again(ticking: Running, monkeypatch: pytest.MonkeyPatch):
+    """Such as on a machine that has no file descriptor for it at the moment."""
+    lock = lock_of(ticking)
+    longest = local_sockets.LONGEST
+    monkeypatch.setattr(local_sockets, "LONGEST", 1)
+    os.unlink(lock["socketPath"])
+    said = lambda: [text for text, _ in ticking.editor.said if "Copilot CLI can't find this editor" in text]  # noqa: E731
+    until(said)
+    until(lambda: not lock["path"].exists())
+    monkeypatch.setattr(local_sockets, "LONGEST", longest)
+    until(lambda: os.path.exists(lock["socketPath"]))
+    until(lock["path"].exists)
+    until(lambda: said()[0] in ticking.editor.settled)
+    assert len(said()) == 1
+
+
 @pytest.mark.parametrize("nonce", [None, "", "Nonce", "Nonce wrong", "Bearer {own}", "Nonce {qwen}", "Nonce {claude}"])
 def test_without_the_nonce_of_the_lock_file_nobody_is_let_in(running: Running, nonce: str | None):
     lock = lock_of(running)
