@@ -252,7 +252,10 @@ class ClaudeTools:
 def path_of(uri: str) -> str:
     """The path of a file's address; what is no such address is a path already."""
     parts = urlsplit(uri)
-    return url2pathname(parts.path) if parts.scheme == "file" else uri
+    if parts.scheme != "file":
+        return uri
+    # On Windows a drive is known by its colon, before anything is unescaped.
+    return url2pathname(re.sub("%3A", ":", parts.path, flags=re.IGNORECASE))
 
 
 def _diagnostic(one: DiagnosticAnswer) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import nturl2path
 import os
 import stat
 import threading
@@ -17,6 +18,7 @@ import pytest
 from companion.clis.families import CLAUDE_CODE, OPENCODE
 from companion.editor import WindowId
 from companion.server import knowledge, offer, sessions
+from companion.server.doors import claude
 from companion.server.window_screen import Selected, Selection, Tab
 from companion.settings import Settings
 
@@ -173,6 +175,13 @@ def test_what_the_settings_keep_back_is_not_told(
     assert path not in str(client.call("getDiagnostics"))
     assert client.call("checkDocumentDirty", filePath=path) != []
     assert path not in str(client.waiting)
+
+
+@pytest.mark.parametrize("colon", [":", "%3A", "%3a"])
+def test_the_colon_of_a_drive_may_be_escaped_in_the_address_of_a_file(monkeypatch: pytest.MonkeyPatch, colon: str):
+    """Copilot CLI escapes it on Windows."""
+    monkeypatch.setattr(claude, "url2pathname", nturl2path.url2pathname)
+    assert claude.path_of(f"file:///c{colon}/proj/a%20b.py").lower() == r"c:\proj\a b.py"
 
 
 def test_without_texts_only_the_place_of_the_caret_is_told(start: Callable[..., Running], connect: Connect, path: str):
