@@ -212,8 +212,9 @@ STRICTEST: Mapping[str, Any] = {
     "agents_all_folders": False,
     "chat_context": False,
     "tell_undone": "never",
+    "read_transcripts": "off",
 }
-"""What holds while nobody knows what the person has said of what agents get."""
+"""What holds while nobody knows what the person has said of what agents get and of what is read of CLIs."""
 _DEFAULTS = Settings()
 _DAEMON = DaemonSettings()
 
@@ -405,8 +406,8 @@ def read(get: Callable[[str], object], installed: tuple[AgentCommand, ...] = ())
 def held(before: Values | None) -> Values:
     """The values while the settings file has a syntax error, which makes the editor take the defaults.
 
-    Those from before hold. If there are none, each that limits what agents get is as strict as it can be: the person
-    may have said so.
+    Those from before hold. If there are none, each of `STRICTEST` is as strict as it can be: the person may have said
+    so.
     """
     if before is None:
         why = "it has a syntax error; agents are told nothing and sent no file until it is mended."

@@ -123,7 +123,7 @@ class SettingsFile:
         if own is None:
             return held(before)
         # The editor may have read the file while another program was writing it, and has its defaults until it reads it
-        # again. What limits what agents get is as the person's file has it.
+        # again. What is of `STRICTEST` is as the person's file has it.
         limits = {name: own[name] for name in STRICTEST if name in own}
         return read(
             lambda name: limits.get(name, self._file.get(name)), tuple(each.agent for each in self.installed.values())

@@ -315,6 +315,10 @@ def test_if_a_file_can_not_be_read_at_the_start_agents_are_told_nothing():
     assert "nothing" in str(during.problems[0])
 
 
+def test_if_a_file_can_not_be_read_at_the_start_no_transcript_is():
+    assert held(None).settings.read_transcripts == "off"
+
+
 def test_twelve_settings_stand_before_those_that_are_rarely_needed(root: Path):
     usual, mark, _ = (root / FILE).read_text("utf-8").partition("// ---- Rarely needed ----")
     assert mark
