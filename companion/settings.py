@@ -30,9 +30,9 @@ REVIEWS: tuple[Review, ...] = ("off", "after", "before")
 """From the one that reviews least."""
 
 TellUndone = Literal["chats", "always", "never"]
-UndoWhileWorking = Literal["wait", "now"]
 """With the next prompt of a chat; with comments for a CLI in a terminal, too; or not at all."""
 
+UndoWhileWorking = Literal["wait", "now"]
 
 ReadTranscripts = Literal["connected", "off", "always"]
 """Those of the CLIs that are connected; none; or those of all CLIs that are known."""
