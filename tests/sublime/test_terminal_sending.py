@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -13,6 +15,17 @@ import sublime
 from .cli import discovery_file
 from .companion_case import CompanionCase, Steps, loaded
 from .terminal_case import EMPTY_PROMPT, GEMINI_PROMPT, ON_WINDOWS, TerminalCase, prompt_with
+
+
+@contextlib.contextmanager
+def stopped() -> Iterator[None]:
+    """Have a companion that does not run: its libraries are missing."""
+    adapter, stop = loaded("sublime_text.package").adapter(), loaded("status.facts").Stop
+    with (
+        patch.object(adapter, "ask", lambda *_: None),
+        patch.object(adapter.thread, "stop_reason", stop("Repair the libraries.", is_of_libraries=True)),
+    ):
+        yield
 
 
 class TestSend(TerminalCase):
@@ -151,6 +164,13 @@ class TestSend(TerminalCase):
         self.assertTrue(self.screen.said("unsaved changes", "as it is on the disk"))
         yield
 
+    def test_while_the_companion_does_not_run_the_terminal_is_tried_all_the_same(self) -> Steps:
+        """Also for those that are told by their connection."""
+        self.terminal.settings().set("qwen_companion.terminal", {**self.mark, "cli": "claude"})
+        with stopped():
+            self.send("file")
+            yield lambda: self.screen.said("shows no prompt")
+
     def test_a_file_outside_the_clis_folder_has_its_full_path(self) -> Steps:
         self.terminal.settings().set("qwen_companion.terminal", {**self.mark, "folder": str(self.folder / "src")})
         self.send("file", self.view)
@@ -218,6 +238,11 @@ class TestSendToNobody(TerminalCase):
         yield from self.pick("Run Gemini CLI")
         yield lambda: self.terminus.opened
         self.assertEqual(self.args["tag"], "gemini")
+
+    def test_the_person_is_offered_to_run_one_while_the_companion_does_not_run(self) -> None:
+        with stopped():
+            self.window.run_command("qwen_companion_send", {"what": "file"})
+            self.assertIn("Run Qwen Code", self.captions())
 
     def test_a_terminal_of_the_persons_own_may_get_it(self) -> Steps:
         own = self.terminus.open(self.window, "Login Shell")

@@ -380,7 +380,9 @@ def _send_somewhere(window: sublime.Window, named: Sequence[_Named]) -> None:
     send: Callable[[Terminal], object] = lambda target: _send(window, target, named)  # noqa: E731
     running = terminals.running(window)
     last = running[0] if running else None
-    if adapter and (last is None or (last.family and last.family.door == "websocket")):
+    # Without the companion nobody is told by a connection, but a text can be typed.
+    is_there = adapter is not None and adapter.thread.stop_reason is None and not adapter.is_starting
+    if adapter and is_there and (last is None or (last.family and last.family.door == "websocket")):
         files = [(one.path, one.lines) for one in named]
         identifier, family = WindowId(window.id()), last.family if last else None
 
