@@ -126,6 +126,12 @@ class TestConnectElsewhere(CompanionCase):
         said = [text for text in self.screen.messages if "Nothing has reached this window yet" in text]
         self.assertEqual(len(said), 1)
 
+    def test_a_companion_that_does_not_answer_is_reported(self) -> Steps:
+        self.set_limit("sublime_text.terminal.terminal_commands", "PATIENCE", 50)
+        with patch.object(loaded("sublime_text.package").adapter(), "ask", lambda *_: None):
+            self.connect_elsewhere(place="wsl", folders={str(self.folder): "/mnt/app"})
+        yield lambda: self.screen.said("The companion doesn't answer")
+
     def test_without_a_folder_it_says_so(self) -> Steps:
         self.window.set_project_data({"folders": []})
         self.connect_elsewhere()

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import sublime
 import sublime_plugin
@@ -34,8 +34,10 @@ from .terminals import TERMINUS, Terminal, Terminus
 
 if TYPE_CHECKING:
     from ...clis.starting import Start
-if TYPE_CHECKING:
+    from ...companion import Companion
     from ...server.window_screen import ElsewhereOffer, ElsewhereState
+
+T = TypeVar("T")
 
 PATIENCE = 5000
 """Milliseconds to wait for the companion's answer."""
@@ -232,27 +234,38 @@ def _ask(
 
     `family` is that of a CLI that we run ourselves.
     """
+    identifier = WindowId(window.id())
+    _ask_server(
+        window,
+        lambda companion: companion.terminal_environment(identifier, family),
+        lambda found: answered(*found),
+    )
+
+
+def _ask_server(
+    window: sublime.Window, question: Callable[[Companion], T | None], answered: Callable[[T], object]
+) -> None:
+    """Ask the companion about the server of a window; say so if that has none, or if no answer comes."""
     adapter = package.adapter()
     if adapter is None:
         return
     waiting = [True]
 
-    def answer(result: tuple[tuple[str, ...], dict[str, str]] | None) -> None:
+    def answer(result: T | None) -> None:
         if not waiting:
             return
         waiting.clear()
         if result is None:
             say(window, "This window has no server yet. If that does not change, restart Sublime Text.")
         else:
-            answered(*result)
+            answered(result)
 
     def silent() -> None:
         waiting.clear()
         say(window, NO_ANSWER)
 
     starting = partial(say, window, STARTING)
-    identifier = WindowId(window.id())
-    adapter.ask(lambda companion: companion.terminal_environment(identifier, family), answer)
+    adapter.ask(question, answer)
     if adapter.is_starting:
         starting()
     expect(
@@ -531,16 +544,13 @@ class QwenCompanionConnectElsewhereCommand(sublime_plugin.WindowCommand):
         self._keep(named)
         adapter.settings.look(self.window)
 
-        def show(offer: ElsewhereOffer | None) -> None:
-            if offer is None:
-                say(self.window, "This window has no server yet. If that does not change, restart Sublime Text.")
-                return
+        def show(offer: ElsewhereOffer) -> None:
             folders = {folder: named[folder] for folder in self.window.folders() if folder in named}
             found = steps(where, offer.port, offer.tokens, folders)
             to_clipboard(ShownText("\n".join(found[-1].lines) + "\n"))
             _Waiting(self.window, where, found).begin()
 
-        adapter.ask(lambda companion: companion.offer_elsewhere(WindowId(number), where.words), show)
+        _ask_server(self.window, lambda companion: companion.offer_elsewhere(WindowId(number), where.words), show)
 
     def _keep(self, named: Mapping[str, str]) -> None:
         """Keep the names in the window's project, as far as they differ."""
