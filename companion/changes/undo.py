@@ -216,7 +216,7 @@ class RoundUndo:
                 raise WriteRefusedError(_WHY[entry.why].format(path=path))
         if target is None:
             return Write(path, None, expected)
-        if target.blob not in self._contents and not self._objects.bring(target):
+        if target.blob not in self._contents and not self._objects.has(target.blob):
             raise WriteRefusedError(self._objects.why_lost(path, target.blob))
         base = self._base[path] if path in self._base else self._objects.entry(self._state.base, path)
         full_mode = self._round.store.modes.of(path, target, base)

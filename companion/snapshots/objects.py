@@ -288,14 +288,16 @@ class StoreObjects:
                     found[words[0]] = data
         return found
 
-    def bring(self, entry: Entry) -> bool:
-        """Have the content of a file, also of one that is too large to be copied. Returns False if nobody has it."""
-        if self.read([entry.blob]):
-            return True
-        found = self.recovered([entry.blob], LARGEST)
+    def has(self, blob: str) -> bool:
+        """Whether the content of a file can be had, also of one that is too large to be copied before it is needed."""
+        return bool(self.read([blob]) or self._recoverable([blob], LARGEST)[0])
+
+    def bring(self, blob: str) -> dict[str, bytes]:
+        """Copy the content of a file that is too large to be copied before it is needed. Returns it if there is one."""
+        found = self.recovered([blob], LARGEST)
         for data in found.values():
             self.write(data)
-        return bool(found)
+        return found
 
     def why_lost(self, path: str, blob: str) -> str:
         """A sentence on why the content of a file isn't given out."""
@@ -310,18 +312,22 @@ class StoreObjects:
 
         `limit` is the most bytes that each may have.
         """
+        read: dict[str, bytes] = {}
+        sizes, lent = self._recoverable(blobs, limit)
+        with contextlib.suppress(GitError, GitStoppedError, ValueError):
+            for part in _parts(sizes):
+                read |= self._read(part, lent, sum(sizes[blob] + _ABOUT for blob in part))
+        return read
+
+    def _recoverable(self, blobs: Iterable[str], limit: int) -> tuple[dict[str, int], list[str]]:
+        """The sizes of contents of the person's own repository, up to a limit, and the folders that have them."""
         wanted = list(dict.fromkeys(filter(is_id, blobs)))
         found = repository(self._root)
         if not wanted or not found or not (lent := lent_objects(found, wanted)):
-            return {}
-        read: dict[str, bytes] = {}
-        try:
-            sizes = {blob: size for blob, size in self.sizes(wanted, lent).items() if size <= limit}
-            for part in _parts(sizes):
-                read |= self._read(part, lent, sum(sizes[blob] + _ABOUT for blob in part))
-        except (GitError, GitStoppedError, ValueError):
-            return read
-        return read
+            return {}, []
+        with contextlib.suppress(GitError, GitStoppedError, ValueError):
+            return {blob: size for blob, size in self.sizes(wanted, lent).items() if size <= limit}, lent
+        return {}, []
 
     def committed(self, found: Repository, commit: str, path: str, *, in_index: bool) -> bytes | None:
         """A file as the person's repository has it, in its index or in a commit; None if it has none, or a large one.
@@ -398,13 +404,15 @@ class StoredContents:
         return blob in self._unread
 
     def of(self, path: str, blob: str) -> bytes:
-        """What a file is to have. Raises WriteRefusedError if that is damaged."""
+        """What a file is to have; it is copied if it wasn't yet. Raises WriteRefusedError if nobody has it."""
         read, part = self._read, self._unread.get(blob)
         if blob not in read:
             read = self._objects.read(part or [blob])
             if part:
                 self._read = read
                 part.clear()
+        if blob not in read:
+            read = self._objects.bring(blob)
         if blob not in read:
             raise WriteRefusedError(self._objects.why_lost(path, blob))
         return read[blob]

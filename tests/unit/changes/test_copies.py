@@ -320,6 +320,27 @@ def test_a_large_file_of_git_is_not_copied_and_undone_with_its_permissions(
     folder.undo_all_to(before)
 
 
+def test_a_large_file_of_git_is_not_copied_when_a_restore_is_only_planned(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(store, "_SAMPLE", 1)
+    commit_large(folder)
+    before = tree(folder.path)
+    folder.begin_copied()
+    folder.scan()
+    number = folder.checkpoints.add("agent", "make it better")
+    folder.write("data.bin", b"0" * (LARGE + 1))
+    folder.scan()
+    for _ in range(2):
+        writes, base, left = folder.checkpoints.plan(number)
+        assert ([write.path for write in writes], left) == (["data.bin"], [])
+        assert folder.store.copies.size() < LARGE // 10
+    for write in writes:
+        folder.undoing.write(write)
+    folder.checkpoints.finish_restore(writes, base, number)
+    assert tree(folder.path) == before
+
+
 def test_a_large_file_that_is_written_during_the_look_that_finds_it_too_large_to_copy_is_listed(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ):
