@@ -52,6 +52,8 @@ COPYING = 0.05
 RESTING = 4.0
 """How many times as long nothing is copied then: copying takes up to two cores, and half of one all in all."""
 
+IS_GONE = "Make the folder again to have its files listed as deleted. Begin Review Round forgets them."
+
 
 @dataclass(frozen=True, slots=True)
 class WriteOutcome:
@@ -412,7 +414,7 @@ class Folder:
 
     def failed(self, error: OSError) -> None:
         """A scan or a beginning has failed. On the worker thread."""
-        self.trouble = trouble_of(error, self.root)
+        self.trouble = trouble_of(error, self.root, is_nested=self.is_nested)
         if self._parts:
             self._parts.round.store.unlock()
 
@@ -869,7 +871,7 @@ def _is_of(operation: Operation, window: WindowId, sees: Callable[[str], bool]) 
     return operation.window in (0, window) and all(map(sees, operation.paths))
 
 
-def trouble_of(error: OSError, root: str) -> str:
+def trouble_of(error: OSError, root: str, *, is_nested: bool = False) -> str:
     """A sentence on why what agents write in a folder isn't listed, and what to do about it."""
     name, text = os.path.basename(root) or root, str(error)
     if isinstance(error, GitMissingError):
@@ -881,7 +883,12 @@ def trouble_of(error: OSError, root: str) -> str:
         return f"What agents write in {name} isn't listed: {why}. Make their folder writable: {places.stores()}."
     if not os.path.isdir(root) or not os.access(root, os.R_OK | os.X_OK):
         why = "can't be read" if os.path.isdir(root) else "is gone"
-        return f"{root} {why}, so nothing of it can be reviewed. Bring it back, or remove it: Project → Remove Folder."
+        way = (
+            IS_GONE
+            if is_nested and not os.path.isdir(root)
+            else "Bring it back, or remove it: Project → Remove Folder."
+        )
+        return f"{root} {why}, so nothing of it can be reviewed. {way}"
     if isinstance(error, GitStoppedError):
         return f"What agents write in {name} isn't listed: git could not go on ({text}). It is tried again."
     return f"What agents write in {name} isn't listed: {reason_of(error)}. Begin Review Round starts anew."

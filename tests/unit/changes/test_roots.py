@@ -15,7 +15,7 @@ import pytest
 
 from companion.changes import places
 from companion.changes.change_screen import SavedText
-from companion.changes.folder import Folder
+from companion.changes.folder import IS_GONE, Folder
 from companion.changes.saves import TOLD
 from companion.changes.state import RoundState
 from companion.editor import WindowId
@@ -270,6 +270,24 @@ async def test_a_nested_repository_whose_git_folder_an_agent_has_removed_stays_o
         later.decisions.decide_files(WINDOW, later.rows_of(WINDOW), "undo")
         await later.until(lambda: not later.rows)
     assert tree(work.path) == before
+
+
+async def test_a_nested_repository_that_an_agent_has_removed_is_listed_once_its_folder_is_there_again(work: Work):
+    """Nobody can tell that from a disk that is away; `.git` is not copied, and stays lost."""
+    nested = work.path / "nested"
+    nested.mkdir()
+    (nested / "b.py").write_text(LINES)
+    committed(nested)
+    async with work:
+        await work.begun()
+        await work.until(lambda: not any(folder.left_to_copy for folder in work.known.folders.values()))
+        shutil.rmtree(nested)
+        await work.until(lambda: any(IS_GONE in said for said, _ in work.editor.said))
+        nested.mkdir()
+        await work.until(lambda: {path: row.kind for path, row in work.rows.items()} == {"b.py": "deleted"})
+        work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
+        await work.until(lambda: not work.rows)
+        assert (nested / "b.py").read_text() == LINES
 
 
 @pytest.mark.parametrize("is_gone", [False, True])
