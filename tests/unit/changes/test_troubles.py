@@ -285,7 +285,7 @@ async def test_what_waits_is_still_there_after_a_round_that_could_not_begin(
     with monkeypatch.context() as patched:
         patched.setattr(StoreIndex, "survey", failing)
         work.rounds.begin(WINDOW)
-        await work.until(lambda: "Stale file handle" in folder.trouble)
+        await work.until(lambda: any("Stale file handle" in said for said, _ in work.editor.said))
     await work.until(lambda: not folder.trouble)
     assert "a.py" in work.rows
     work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
