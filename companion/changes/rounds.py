@@ -67,7 +67,7 @@ class Rounds:
         stores: str | None = None,
     ) -> None:
         self.roots = Roots(editor, work, reviews, background, stores)
-        self._starts = RoundStarts(self.roots)
+        self._starts = RoundStarts(self.roots, self._watch)
         self.roots.takes = self._take
         self._editor = editor
         self._noting: dict[tuple[WindowId, str], asyncio.Future[object]] = {}
@@ -280,8 +280,7 @@ class Rounds:
         self.roots.background(self._begin(window, anew=True))
 
     async def _begin(self, window: WindowId, *, anew: bool = False) -> None:
-        if await self._starts.begin(window, anew=anew):
-            self._watch(window)
+        await self._starts.begin(window, anew=anew)
 
     def _go_on(self, window: WindowId) -> None:
         """Go on with the rounds that there are, and begin the others."""
@@ -319,34 +318,41 @@ class Rounds:
             known.watching = self.roots.background(self._keep_scanning(window))
 
     async def _keep_scanning(self, window: WindowId) -> None:
+        scans: dict[Folder, asyncio.Future[object]] = {}
         while (known := self.roots.windows.get(window)) and known.at_work:
             await asyncio.sleep(max([PAUSE, *(SHARE * folder.cost for folder in known.folders.values())]))
-            late = asyncio.create_task(self._say_late(window))
-            try:
-                await self._scan_all(window)
-            except Exception as error:  # what one scan stumbles over must not end all that follow
-                logger.warning("A scan of the folders of a window failed: %s", error, exc_info=True)
-            finally:
-                late.cancel()
+            for folder in self.roots.opened(window):
+                scan = None if folder in scans else self.roots.background(self._scan_or_say_late(window, folder))
+                if scan:
+                    scans[folder] = scan
+                    await asyncio.wait({scan}, timeout=LATE)  # its disk may hang, and those of the others do not
+            scans = {folder: scan for folder, scan in scans.items() if not scan.done()}
+            self.roots.publish(window)
             is_quiet = known.turn_files and time.monotonic() - known.changed_at > SETTLED
             if is_quiet and known.clis and not known.turns:
                 self._announce(window, known.clis[-1])
 
-    async def _say_late(self, window: WindowId) -> None:
+    async def _scan_or_say_late(self, window: WindowId, folder: Folder) -> None:
+        late = asyncio.create_task(self._say_late(window, folder))
+        try:
+            await self._scan_in(window, folder, goes_on=False)
+        except Exception as error:  # what one scan stumbles over must not end all that follow
+            logger.warning("A scan of %s failed: %s", folder.root, error, exc_info=True)
+        finally:
+            late.cancel()
+        self.roots.publish_all(folder)
+
+    async def _say_late(self, window: WindowId, folder: Folder) -> None:
         """No scan has ended for a while, though somebody is at work, and none waits for an answer of the person."""
         while True:
             await asyncio.sleep(LATE)
-            folders = self.roots.opened(window)
-            if any(folder.is_asking for folder in folders):
-                continue
-            for folder in folders:
-                if time.monotonic() - folder.scanned_at > LATE and not folder.trouble:
-                    name = os.path.basename(folder.root)
-                    folder.trouble = (
-                        f"What agents write in {name} has not been listed for {LATE:.0f} seconds: its disk, or git, "
-                        "doesn't answer. What is written until then is listed as soon as it does."
-                    )
-                    self.roots.say_trouble(folder, window)
+            if not folder.is_asking and time.monotonic() - folder.scanned_at > LATE and not folder.trouble:
+                name = os.path.basename(folder.root)
+                folder.trouble = (
+                    f"What agents write in {name} has not been listed for {LATE:.0f} seconds: its disk, or git, "
+                    "doesn't answer. What is written until then is listed as soon as it does."
+                )
+                self.roots.say_trouble(folder, window)
 
     async def _arrived(self, window: WindowId) -> None:
         """Somebody has come to work in a window: the rounds that are open there go on, whatever else is begun."""

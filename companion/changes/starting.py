@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 
 from ..editor import WindowId
@@ -30,18 +30,22 @@ RESUMED = 10.0
 
 
 class RoundStarts:
-    """Opens the folders of the windows, and begins the rounds in them. Runs on the companion thread."""
+    """Opens the folders of the windows, and begins the rounds in them. Runs on the companion thread.
 
-    def __init__(self, roots: Roots) -> None:
+    `watch` is called with each window of a folder that has a round by then.
+    """
+
+    def __init__(self, roots: Roots, watch: Callable[[WindowId], object]) -> None:
         self._roots = roots
+        self._watch = watch
         self._large: dict[str, bool] = {}
         """The large folders, and whether the person has begun a round there all the same."""
 
-    async def begin(self, window: WindowId, *, anew: bool = False) -> bool:
-        """Have a round in each folder, with `anew` another one. Returns whether snapshots are wanted."""
+    async def begin(self, window: WindowId, *, anew: bool = False) -> None:
+        """Have a round in each folder, with `anew` another one."""
         async with self._arranged(window) as known:
             if known is None:
-                return False
+                return
             done: set[str] = set()
             while roots := self._roots_of(known, done):  # another window may change them meanwhile
                 done.update(roots)
@@ -53,7 +57,6 @@ class RoundStarts:
             self._roots.publish_all(folder)
         self._roots.publish(window)
         self._go_on(known)
-        return True
 
     async def _forget_nested(self, known: WindowChanges) -> None:
         """A round that was begun anew has what is no repository of its own any longer, or is gone."""
@@ -122,6 +125,8 @@ class RoundStarts:
                 return
             nested = self._nested(folder)
             self._roots.publish_all(folder)
+            for each in folder.windows:
+                self._watch(each)
         for path in nested:
             await self._have(window, path, folder, begins=begins, anew=anew)
         if begins or had_round:

@@ -149,6 +149,38 @@ async def test_a_look_that_does_not_end_is_said(work: Work, monkeypatch: pytest.
     await work.until(lambda: not work.rounds.roots.troubles(WINDOW))
 
 
+async def test_a_look_that_does_not_end_keeps_none_of_another_folder_waiting(
+    work: Work, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """It alone is said not to end."""
+    (slow := tmp_path / "slow").mkdir()
+    other = work.path
+    work.folders.insert(0, str(slow))
+    await work.begun()
+    go_on, hangs, real = threading.Event(), threading.Event(), Round.scan
+
+    def hanging(self: Round, *args: Any, **more: Any) -> Any:
+        if self.root == str(slow):
+            hangs.set()
+            go_on.wait(600)
+        return real(self, *args, **more)
+
+    monkeypatch.setattr(rounds, "LATE", 2.0)
+    monkeypatch.setattr(Round, "scan", hanging)
+    try:
+        await work.until(hangs.is_set)
+        (other / "a.py").write_text("agent\n")
+        await work.until(lambda: "a.py" in work.rows)
+        await work.until(lambda: work.rounds.roots.troubles(WINDOW))
+        (other / "b.py").write_text("agent\n")
+        await work.until(lambda: "b.py" in work.rows)
+        [trouble] = work.rounds.roots.troubles(WINDOW)
+        assert "write in slow has not been listed" in trouble
+    finally:
+        go_on.set()
+    await work.until(lambda: not work.rounds.roots.troubles(WINDOW))
+
+
 async def test_a_look_that_waits_for_the_persons_answer_is_not_late(work: Work, monkeypatch: pytest.MonkeyPatch):
     """One that doesn't end after the answer is."""
     monkeypatch.setattr(rounds, "LATE", 1.2)
