@@ -111,6 +111,16 @@ def test_a_failure_is_the_exit_code(root: Path):
     assert code == 1
 
 
+def test_a_test_that_hangs_ends_the_run_and_says_where(root: Path):
+    text = "import threading, unittest\nclass T(unittest.TestCase):\n    def test_it(self): threading.Event().wait()\n"
+    (root / "tests/editor/test_hangs.py").write_text(text)
+    code, output = run(root, "--pattern", "test_hangs.py", "--hang-limit", "2")
+    assert code == 1
+    assert "Timeout" in output
+    assert "test_hangs.py" in output
+    assert "Ran " not in output
+
+
 def test_no_test_is_a_failure_too(root: Path):
     assert run(root, "-k", "no such test")[0] == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import fnmatch
 import importlib
 import json
@@ -22,6 +23,8 @@ from headless.paths import move_home
 from headless.unittesting import cases, steps
 
 EXIT_LIMIT = 10.0
+HANG_LIMIT = 400.0
+"""Seconds for one test. Nothing else ends a UI thread that waits for ever."""
 FAILED = 1
 
 
@@ -44,6 +47,9 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--seed", type=int, help="what the chance begins with (default: another each time)")
     result.add_argument("--loose", action="store_true", help="copy the package into the Packages folder first")
     result.add_argument("--report", metavar="FILE", help="write the outcome of each test there, as JSON")
+    result.add_argument(
+        "--hang-limit", type=float, default=HANG_LIMIT, metavar="SECONDS", help="after which a test ends the run"
+    )
     result.add_argument("-f", "--failfast", action="store_true", help="stop at the first failure")
     return result
 
@@ -110,11 +116,28 @@ def _modules(folder: str, pattern: str) -> Iterator[str]:
 
 
 class Result(unittest.TextTestResult):
-    """Also keeps the outcome of each test, by its id."""
+    """Also keeps the outcome of each test, by its id, and ends the run if one hangs."""
+
+    hang_limit = HANG_LIMIT
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.outcomes: dict[str, str] = {}
+
+    def startTest(self, test: unittest.TestCase) -> None:
+        super().startTest(test)
+        self.limit()
+
+    def stopTest(self, test: unittest.TestCase) -> None:
+        super().stopTest(test)
+        self.limit()  # what comes between two tests, and after the last one, may hang as well
+
+    def limit(self) -> None:
+        """Print what each thread does, and end the process, unless this is called again in time."""
+        self.stream.flush()
+        faulthandler.dump_traceback_later(
+            self.hang_limit, exit=True, file=sys.__stderr__ or 2
+        )  # others take sys.stderr
 
     def addSuccess(self, test: unittest.TestCase) -> None:
         super().addSuccess(test)
@@ -171,6 +194,7 @@ def run(options: argparse.Namespace) -> int:
     app.start()
     app.loop.turn(0.05)
     suite = collect(f"{name}.{inside}", tests, options.pattern, options.k)
+    Result.hang_limit = options.hang_limit
     runner = unittest.TextTestRunner(verbosity=2, failfast=options.failfast, resultclass=Result)
     result = runner.run(suite)
     assert isinstance(result, Result)
