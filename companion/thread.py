@@ -299,7 +299,8 @@ class CompanionThread:
         self.stop_reason = Stop(why, is_of_libraries=not is_passing)
         self._asleep = True
         is_first = not self._told
-        self._told.append(why)
+        if why not in self._told:
+            self._told.append(why)
         if trouble:
             self._editor.libraries.wrong(trouble)
         elif is_first:

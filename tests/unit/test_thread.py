@@ -449,6 +449,8 @@ def test_a_start_for_which_the_machine_has_no_file_descriptor_is_tried_again(
     [(message, _)] = editor.said
     assert "too many open files" in message
     assert "libraries" not in message
+    until(lambda: editor.settled)
+    assert editor.settled == [message]
 
 
 def test_a_port_for_which_the_machine_has_no_file_descriptor_left_is_served_when_it_has(
