@@ -318,7 +318,7 @@ def test_what_begins_after_the_end_is_cancelled_too(start: Callable[..., Running
     """As a stream that opens while everything ends. A task that nobody ends is an error in the log."""
     running = start()
     kept: list[asyncio.Task[None]] = []
-    begun: list[asyncio.Task[object]] = []
+    begun: list[asyncio.Future[object]] = []
 
     async def wait(companion: Companion) -> None:
         """As a library's task, which ends with the loop."""
