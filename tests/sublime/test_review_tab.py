@@ -1237,6 +1237,15 @@ class TestProposals(ReviewCase):
         yield 200
         self.assertEqual(self.cli.outcomes, [])
 
+    def test_what_cannot_be_compared_hides_nothing_below(self) -> Steps:
+        self.set_setting("max_marked_lines", 3)
+        yield from self.open_diff("x = 1\n")
+        yield from self.review()
+        yield self.has("▾ app.py   +1 −2  seen")
+        yield from self.propose("y\n" * 20, self.folder / "large.py")
+        yield self.has("▾ large.py   +0 −0  Over “max_marked_lines”")
+        yield lambda: "⋯ more below" not in self.lines()
+
     def test_accept_is_refused_for_what_was_never_in_front(self) -> Steps:
         yield from self.proposed("".join(f"other {at}\n" for at in range(400)))
         self.screen.click(self.tab, f"accept:{self.diff.review.number}")

@@ -256,15 +256,15 @@ class ReviewFeed:
 
     def _read_proposal(self, file: ListedFile, diff: DiffView) -> None:
         old, new = diff.review.original, diff.text() or ""
-        if diff.review.unmarked:
-            self._came(file.key, file.version, NOTHING)
-            return
 
         def answer(body: Body) -> None:
             self._came(file.key, file.version, body)
             self.changed()
 
-        self._adapter.on_another_thread(lambda: _proposed(old, new), answer)
+        if diff.review.unmarked:
+            answer(NOTHING)
+        else:
+            self._adapter.on_another_thread(lambda: _proposed(old, new), answer)
 
     def _came(self, key: FileKey, version: str, body: Body) -> None:
         self._asked.pop(key, None)
