@@ -437,6 +437,7 @@ class Reviews:
             if isinstance(review.owner, Unclaimed):
                 self._unclaimed.append(review)
                 self.background(self._give_up(review))
+        self._answers.sort(key=lambda each: each.at)  # those that are not written yet came first
         known = [*self, *(each.review for each in self._answers)]
         self._ids = itertools.count(max([next(self._ids), *(review.number + 1 for review in known)]))
         self.host.changes_changed()

@@ -519,3 +519,22 @@ def test_a_review_goes_on_though_the_version_that_has_left_it_knew_more_of_its_f
     left = to_plain(Review(owner, "/a", SourceText("new\n"), ReviewId(1), file))
     left["disk"]["of_a_later_version"] = True
     assert from_plain(left, owner).disk == file
+
+
+async def test_what_was_answered_last_is_the_same_after_a_reload(
+    tmp_path: Path, editor: MemoryEditor, reviews: Reviews, settle: Settle, tasks: list[asyncio.Task[object]]
+):
+    """What a CLI has yet to write is handed over before what has its outcome."""
+    owner, window = Listener(WindowId(1)), WindowId(1)
+    rejected, accepted = (reviews.open(owner, str(tmp_path / name), "new\n") for name in ("a.txt", "b.txt"))
+    await settle()
+    reviews.reject(rejected.number)
+    reviews.accept(accepted.number, "new\n")
+    [left] = reviews.hand_over().values()
+    again = reviews_in(editor, lambda work: work.close())
+    again.inherit(left, lambda _: owner)
+    last = again.last_answered(window)
+    assert last is not None
+    assert last.review.file_path == accepted.file_path
+    for task in tasks:
+        task.cancel()
