@@ -98,7 +98,8 @@ def as_opened(window: sublime.Window, path: str) -> str:
 
 
 def _has(folder: str, path: str) -> bool:
-    return path.startswith(folder.rstrip(os.sep) + os.sep)
+    """Whether a path is in a folder, as `real_path` gives that, in whatever case the path is."""
+    return os.path.normcase(path).startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def encodings_of(path: str) -> Encodings:

@@ -189,6 +189,24 @@ class TestReview(ReviewCase):
         self.screen.inputs[-1][2]("Why?")
         yield lambda: self.screen.phantoms(view, "qwen_companion.comments")
 
+    def test_a_folder_is_the_same_in_upper_and_lower_case_where_they_do_not_differ(self) -> Steps:
+        """On Windows, what a link leads to is known in lower case."""
+        link, real = self.folder.with_name(f"{self.folder.name}-link"), self.folder / "Code"
+        real.mkdir()
+        os.symlink(real, link)
+        self.addCleanup(link.unlink)
+        (real / "b.py").write_text(OLD)
+        self.window.set_project_data({"folders": [{"path": str(link)}]})
+        self.enterContext(patch("os.path.normcase", str.lower))
+        yield from self.begun()
+        (real / "b.py").write_text(OLD.replace("line 7\n", ""))
+        yield from self.waits(1)
+        yield from self.review()
+        yield self.has("▾ b.py   +0 −1", "line 7")
+        self.go_to("line 7")
+        self.press("enter")
+        yield lambda: (at := self.window.active_view()) and at.file_name() == str(link / "b.py")
+
     def test_three_changes_are_decided_by_three_keys(self) -> Steps:
         yield from self.two_files()
         yield from self.review()

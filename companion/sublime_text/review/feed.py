@@ -343,7 +343,7 @@ class ReviewFeed:
         self._real |= {folder: real_path(folder) for folder in folders if folder not in self._real}
         for folder, spelled in ((each, spell) for each in folders for spell in (each, self._real[each])):
             inside = spelled.rstrip(os.sep) + os.sep
-            if path.startswith(inside):
+            if os.path.normcase(path).startswith(os.path.normcase(inside)):
                 inner = path[len(inside) :].replace(os.sep, "/")
                 return f"{os.path.basename(folder.rstrip(os.sep))}/{inner}" if len(folders) > 1 else inner
         return path
