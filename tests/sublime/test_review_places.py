@@ -6,7 +6,7 @@ from typing import Any
 
 import sublime
 
-from .companion_case import CompanionCase, Steps, loaded, text_of
+from .companion_case import CompanionCase, Steps, diff_views, loaded, text_of
 
 PROPOSAL = 'def greet(name):\n    print(f"hi {name}")\n'
 TWO_GROUPS: Any = {"cols": [0.0, 0.5, 1.0], "rows": [0.0, 1.0], "cells": [[0, 0, 1, 1], [1, 0, 2, 1]]}
@@ -223,3 +223,16 @@ class TestPlaces(CompanionCase):
                 self.assertEqual(len(self.selected()), 3 - shown)
                 self.proposal.run_command("qwen_companion_reject_diff")
                 yield from self.closed()
+
+    def test_a_file_that_the_person_has_closed_beside_a_proposal_does_not_come_back(self) -> Steps:
+        """They want to see the proposal alone, as after Toggle Diff Layout."""
+        self.set_setting("diff_layout", "auto")
+        self.set_limit("sublime_text.review.diffs", "SIDE_COLUMNS", 1)
+        yield from self.open_diff(PROPOSAL)
+        self.window.run_command("qwen_companion_go_to_diff")
+        [original] = diff_views(self.window, "original")
+        original.run_command("qwen_companion_close_diff_view")
+        yield lambda: self.selected() == [self.proposal]
+        self.window.run_command("qwen_companion_go_to_diff")
+        yield 100
+        self.assertEqual(self.selected(), [self.proposal])

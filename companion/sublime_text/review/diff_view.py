@@ -541,8 +541,9 @@ class DiffView:
         return view.buffer_id() in [own.buffer_id() for own in self.views]
 
     def go_inline(self) -> None:
-        """The original was closed: show the diff inline."""
+        """The person has closed the original: show the diff inline."""
         if self.original and self.proposal.is_valid():
+            self.has_chosen_layout = True
             self.toggle_layout()
 
     def take_over(self, closing: DiffView) -> None:
