@@ -131,6 +131,20 @@ class TestReviewSince(ReviewCase):
         self.assertEqual(self.tab, first)
         self.assertEqual(self.tab.name(), "Review Since -dash")
 
+    def test_another_comparison_in_the_same_tab_begins_at_its_first_change(self) -> Steps:
+        """The caret was in a file that doesn't differ there."""
+        yield from self.branched()
+        (self.folder / "b.py").write_text(OLD)
+        self.git("add", "b.py")
+        self.git("commit", "-q", "-m", "another file")
+        self.git("tag", "v2")
+        yield from self.since("v1")
+        yield self.has("▾ app.py", "▸ b.py")
+        self.go_to("▸ b.py")
+        yield from self.since("v2")
+        yield self.has("▾ app.py   +1 −1", "line 30", "line thirty")
+        yield lambda: self.row() == "line 30"
+
     def test_undo_asks_about_the_persons_line_and_not_about_the_agents(self) -> Steps:
         yield from self.branched()
         yield from self.since("main")

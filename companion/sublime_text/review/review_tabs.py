@@ -10,7 +10,7 @@ import sublime
 
 from ..own_views import REVIEWS, VIEWS, Kind
 from .feed import ANSWERED, SINCE, ReviewFeed, SinceFeed, choose_point, kept_point
-from .review_tab import ReviewTab, group_for
+from .review_tab import CARET, ReviewTab, group_for
 
 if TYPE_CHECKING:
     from ...changes.change_screen import SincePoint
@@ -62,6 +62,10 @@ class ReviewTabs:
     def _show_since(self, window: sublime.Window, point: SincePoint) -> None:
         open_one = self.tab(window, "review since")
         view = open_one.view if open_one else self._new_view(window)
+        if open_one:
+            open_one.close()
+            if record := VIEWS.of(view):
+                record.keep(**{CARET: None})  # that was in the other comparison
         tab = self._adopt(view, SinceFeed(self._adapter, window, point))
         self._adapter.focus.give(window, tab.view)
 
