@@ -177,7 +177,10 @@ class _Conversation:
         self.skips()
 
     def begins(self, *, is_theirs: bool) -> None:
-        """A turn begins: for the person, who is about to ask, or for something else, such as a timer."""
+        """A turn begins: for the person, who is about to ask, or for something else, such as a timer.
+
+        So one may have in what can't be read.
+        """
         self.over()
         self.is_theirs = is_theirs
         self.skips()
@@ -228,7 +231,7 @@ class _Conversation:
         return [pending for pending in self._pending.values() if pending.written_by >= since]
 
     def skips(self) -> None:
-        """What comes now does not go on with what was said before, such as after lines that were not read."""
+        """What comes now does not go on with what was said before."""
         self._reason = ""
         self._pending.clear()
 
@@ -650,6 +653,7 @@ class CliTranscript:
                 return
             if size < self._at:
                 self._at, self._size, self.talk.begins_later = 0, -1, False
+                self.talk.begins(is_theirs=False)
             start = max(self._at, size - (TAIL if self._size < 0 else STEP))
             content = entry.read_end(size - start)
             # It may have grown since, and then these are its last bytes.
@@ -662,8 +666,8 @@ class CliTranscript:
         lines = whole.rsplit(b"\n", MOST_NEW)
         if is_torn := is_torn or len(lines) > MOST_NEW:
             self.talk.begins_later = True
-            self.talk.skips()
-        self._take(map(_parsed, lines[1 if is_torn else 0 :]))
+            self.talk.begins(is_theirs=False)  # there may be a prompt in what is not read
+        self._take(_parsed(line) for line in lines[1 if is_torn else 0 :] if line.strip())
 
     def _document(self, data: bytes) -> None:
         whole = _parsed(data)
@@ -677,6 +681,8 @@ class CliTranscript:
         """Take in some lines. In those of Gemini CLI, what it tells its model itself looks like a prompt."""
         typed: frozenset[str] | None = None
         for line in lines:
+            if not line:  # it can't be read, and may be a prompt
+                self.talk.begins(is_theirs=False)
             if self.kind == "gemini" and line.get("type") == "user" and "displayContent" not in line:
                 typed = self._typed_beside() if typed is None else typed
                 words = _typed(line.get("content"))

@@ -691,6 +691,48 @@ async def test_a_prompt_without_a_key_leads_to_nothing_rather_than_to_the_prompt
     assert await terminal.why("a_line_of") == [("First", "So."), ("", ""), ("", "")]
 
 
+@pytest.mark.parametrize(
+    "lost", ["glued to a torn line", "no UTF-8", "of too many parts", "among too much that is new"]
+)
+async def test_what_comes_after_a_prompt_that_was_not_read_leads_to_nothing_until_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    terminal = await ready(tmp_path)
+    path = terminal.folder / "shop.py"
+    first = SHOP + "a_line_of_the_first_prompt = 1\n"
+    second = first + "a_line_of_the_second_prompt = 2\n"
+    third = second + "a_line_of_the_third_prompt = 3\n"
+    await terminal.play(iter(here(terminal, [ask("First"), *call(path, SHOP, first)])))
+    line = json.dumps(here(terminal, [ask("Second", "u2")])[0]).encode()
+    match lost:
+        case "glued to a torn line":  # the CLI was ended while it wrote
+            line = b'{"type": "assistant", "message": {"par' + line
+        case "no UTF-8":
+            line = line.replace(b"Second", b"Sec\xffnd")
+        case "of too many parts":
+            monkeypatch.setattr(transcripts, "MOST_PARTS", 100)
+            line = line.replace(b'"parts": [', b'"parts": [' + b"[]," * 101)
+        case _:
+            monkeypatch.setattr(transcripts, "MOST_NEW", 5)
+            line += b'\n{"type": "system"}' * 10
+    with terminal.transcript.open("ab") as file:
+        file.write(line + b"\n")
+    await terminal.look()
+    await terminal.play(iter([*call(path, first, second, "c2"), done()]))
+    await terminal.play(iter(here(terminal, [ask("Third", "u3"), *call(path, second, third, "c3"), done()])))
+    assert await terminal.why("a_line_of") == [("First", "So."), ("", ""), ("Third", "So.")]
+
+
+def test_what_begins_a_transcript_anew_belongs_to_no_earlier_prompt(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    transcript = CliTranscript("qwen", str(tmp_path), path.name)
+    path.write_text(json.dumps(ask("First, in many words" * 100)) + "\n")
+    transcript.read()
+    path.write_text("".join(json.dumps(line) + "\n" for line in call(tmp_path / "a.py", "", "x = 1\n")))
+    transcript.read()
+    assert [each.calls for each in transcript.talk.turns] == [[]]
+
+
 async def test_a_transcript_of_another_folder_says_nothing(tmp_path: Path) -> None:
     terminal = await ready(tmp_path)
     path = terminal.folder / "shop.py"
