@@ -168,6 +168,9 @@ class _Conversation:
         self.taken += 1
         if key in self._known:  # a document is read from its beginning each time
             self.is_theirs = bool(self.turns) and key == self.turns[-1].key
+            self._reason = ""
+            if self.is_theirs:
+                self.turns[-1].is_over = False
             return
         self._known.add(key)
         for turn in self.turns:

@@ -622,6 +622,36 @@ async def test_of_a_document_of_an_old_gemini_cli_a_prompt_is_what_its_log_of_wh
     assert [each[2] for each in terminal.looks.events if each[0] == "began"] == ["First", text][: 1 + is_typed]
 
 
+def test_in_a_document_what_was_said_before_a_prompt_is_no_reason_for_what_comes_after_it(tmp_path: Path) -> None:
+    """A document is read from its beginning each time."""
+    chats = tmp_path / "chats"
+    chats.mkdir()
+    (tmp_path / "logs.json").write_text(json.dumps([{"type": "user", "message": each} for each in ("First", "Second")]))
+    done = {"id": "g1", "type": "gemini", "content": "First is done."}
+    written = {"id": "c1", "name": "write_file", "args": {"file_path": "/a.py", "content": "x"}, "status": "success"}
+    messages = [gemini_ask("u1", "First"), done, gemini_ask("u2", "Second")]
+    transcript = CliTranscript("gemini", str(tmp_path), "chats/session-1.json")
+    for more in ([], [{"id": "g2", "type": "gemini", "content": "", "toolCalls": [written]}]):
+        (chats / "session-1.json").write_text(json.dumps({"sessionId": "s", "messages": [*messages, *more]}))
+        transcript.read()
+    last = transcript.talk.turns[-1]
+    assert (last.prompt, [(each.id, each.reason) for each in last.calls]) == ("Second", [("c1", "")])
+
+
+def test_a_turn_in_a_document_is_not_over_because_the_one_before_it_is(tmp_path: Path) -> None:
+    document = tmp_path / "session-1.json"
+    first = [gemini_ask(key, key, displayContent=key) for key in ("u1", "u2")]
+    said = {"id": "g1", "type": "gemini", "content": "Done."}
+    call = {"id": "c1", "name": "write_file", "args": {"file_path": "/a.py", "content": "x"}, "status": "success"}
+    works = {"id": "g2", "type": "gemini", "content": "", "toolCalls": [call]}
+    transcript = CliTranscript("gemini", str(tmp_path), document.name)
+    for tokens in ({}, {"tokens": {"input": 1}}):
+        messages = [first[0], said, first[1], {**works, **tokens}]
+        document.write_text(json.dumps({"sessionId": "s", "messages": messages}))
+        transcript.read()
+        assert [turn.is_over for turn in transcript.talk.turns] == [True, False]
+
+
 async def test_a_message_without_words_leads_to_nothing_rather_than_to_the_prompt_before_it(tmp_path: Path) -> None:
     terminal = await ready(tmp_path)
     path = terminal.folder / "shop.py"
