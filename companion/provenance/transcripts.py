@@ -154,6 +154,8 @@ class _Conversation:
         """Whether the beginning was not read, so that what comes first belongs to a prompt."""
         self.is_theirs = True
         """Whether what is done now was asked for by the person, as far as is known."""
+        self.awaits_prompt = False
+        """Whether the person is about to ask: what is done before that belongs to no prompt."""
         self.command: tuple[str, float] | None = None
         """The person's command that the next message is the text of, and when it was typed, in Unix time."""
         self._reason = ""
@@ -166,6 +168,7 @@ class _Conversation:
             self.begins(is_theirs=False)
             return
         self.taken += 1
+        self.awaits_prompt = False
         if key in self._known:  # a document is read from its beginning each time
             self.is_theirs = bool(self.turns) and key == self.turns[-1].key
             self._reason = ""
@@ -185,7 +188,7 @@ class _Conversation:
         So one may have in what can't be read.
         """
         self.over()
-        self.is_theirs = is_theirs
+        self.is_theirs = self.awaits_prompt = is_theirs
         self.skips()
 
     def says(self, text: str) -> None:
@@ -197,7 +200,7 @@ class _Conversation:
     def calls(self, key: str, name: str, arguments: object) -> None:
         """The agent calls a tool."""
         self._take()
-        if not self.is_theirs:
+        if not self.is_theirs or self.awaits_prompt:
             return
         if self.turns and key not in self._known:
             self.turns[-1].is_over = False

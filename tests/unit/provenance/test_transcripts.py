@@ -652,6 +652,27 @@ def test_a_turn_in_a_document_is_not_over_because_the_one_before_it_is(tmp_path:
         assert [turn.is_over for turn in transcript.talk.turns] == [True, False]
 
 
+def test_what_codex_writes_before_the_prompt_of_a_turn_has_none(tmp_path: Path) -> None:
+    talk = transcripts._Conversation()
+    change = {"type": "FileChange", "status": "completed", "changes": {"/a.py": {"type": "add", "content": "x"}}}
+
+    def event(what: str, **more: Object) -> None:
+        transcripts._codex(talk, {"type": "event_msg", "payload": {"type": what, **more}})
+
+    def begins(key: str) -> None:
+        event("task_started", turn_attribution={"turn_trigger": "user"})
+        event("item_completed", item={**change, "id": f"early-{key}"})
+        event("item_completed", item={"type": "UserMessage", "id": key, "content": [{"text": key}]})
+        event("item_completed", item={**change, "id": f"late-{key}"})
+
+    begins("First")
+    begins("Second")
+    assert [(turn.prompt, [each.id for each in turn.calls]) for turn in talk.turns] == [
+        ("First", ["late-First"]),
+        ("Second", ["late-Second"]),
+    ]
+
+
 async def test_a_message_without_words_leads_to_nothing_rather_than_to_the_prompt_before_it(tmp_path: Path) -> None:
     terminal = await ready(tmp_path)
     path = terminal.folder / "shop.py"
