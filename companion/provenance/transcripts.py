@@ -61,6 +61,8 @@ MOST_KEPT = 32 * 1024 * 1024
 """Characters that the calls of one turn may replace and write, and those of one transcript that wait."""
 MOST_LINES = 100_000
 """Of one diff: they are found in one go, which holds all threads up."""
+MOST_LINKED = 10_000
+"""Lines of which it is remembered which prompt they go back to."""
 STRANGE = 20
 """Lines in a row of which nothing is understood: then the transcript has another form than was expected."""
 _ANSWER = "transcripts.json"
@@ -158,9 +160,13 @@ class _Conversation:
         """Whether the person is about to ask: what is done before that belongs to no prompt."""
         self.command: tuple[str, float] | None = None
         """The person's command that the next message is the text of, and when it was typed, in Unix time."""
+        self.task = ""
+        """The key of the turn that has begun last, where the lines of a turn name it."""
         self._reason = ""
         self._pending: dict[str, WaitingCall] = {}
         self._known: set[str] = set()
+        self._prompts: dict[str, str] = {}
+        """The key of the prompt that each of the last lines goes back to, by the line's key."""
 
     def asks(self, key: str, text: str, at: object) -> None:
         """The person asks something, in the words that they have typed."""
@@ -169,6 +175,7 @@ class _Conversation:
             return
         self.taken += 1
         self.awaits_prompt = False
+        self._prompts[key] = key
         if key in self._known:  # a document is read from its beginning each time
             self.is_theirs = bool(self.turns) and key == self.turns[-1].key
             self._reason = ""
@@ -181,6 +188,19 @@ class _Conversation:
         self.turns = [*self.turns[-1:], TranscriptTurn(key, text[:_LONGEST], _time(at))]
         self.is_theirs = True
         self.skips()
+
+    def goes_on(self, key: str, parent: str) -> bool:
+        """Whether a line, which comes after another one, goes back to the last prompt, as far as is known.
+
+        Two CLIs that go on with one session at once both write into its transcript.
+        """
+        last = self.turns[-1].key if self.turns else ""
+        prompt = self._prompts.get(parent, last)
+        if key:
+            self._prompts[key] = prompt
+        if len(self._prompts) > MOST_LINKED:
+            del self._prompts[next(iter(self._prompts))]
+        return prompt == last
 
     def begins(self, *, is_theirs: bool) -> None:
         """A turn begins: for the person, who is about to ask, or for something else, such as a timer.
@@ -274,6 +294,7 @@ def _qwen(talk: _Conversation, line: Object) -> None:
     """Qwen Code 0.24: a line for each message, which names its folder."""
     talk.cwd = talk.cwd or as_text(line.get("cwd"))
     talk.session = talk.session or as_text(line.get("sessionId"))
+    goes_on = talk.goes_on(as_text(line.get("uuid")), as_text(line.get("parentUuid")))
     parts = [as_object(part) for part in as_list(as_object(line.get("message")).get("parts"))]
     match line.get("type"):
         case "user" if line.get("provenance", "real_user") == "real_user":
@@ -284,7 +305,7 @@ def _qwen(talk: _Conversation, line: Object) -> None:
                 talk.command = as_text(said.get("rawCommand")), _time(line.get("timestamp"))
         case "user":  # a timer, a task in the background that has ended, a goal
             talk.begins(is_theirs=False)
-        case "assistant":
+        case "assistant" if goes_on:
             talk.model = as_text(line.get("model")) or talk.model
             _qwens_words(talk, parts)
         case "tool_result":
@@ -358,6 +379,7 @@ def _claude(talk: _Conversation, line: Object) -> None:
     """Claude Code 2.1.318: messages as its API has them. It says which ones the person has written."""
     talk.cwd = talk.cwd or as_text(line.get("cwd"))
     talk.session = talk.session or as_text(line.get("sessionId"))
+    goes_on = talk.goes_on(as_text(line.get("uuid")), as_text(line.get("parentUuid")))
     if any(line.get(name) is True for name in _CLAUDES_ASIDES):
         if line.get("isMeta") is True and _speaker(line) not in (None, "human"):
             talk.begins(is_theirs=False)
@@ -372,7 +394,7 @@ def _claude(talk: _Conversation, line: Object) -> None:
             if queued.get("type") == "queued_command" and "origin" in queued:  # said while it works
                 said = [as_object(part) for part in _parts(queued.get("prompt"))]
                 _claudes_prompt(talk, line, queued, [as_text(part.get("text")) for part in said])
-        case "assistant":
+        case "assistant" if goes_on:
             talk.model = as_text(message.get("model")) or talk.model
             for part in parts:
                 talk.says(as_text(part.get("text")) or as_text(part.get("thinking")))
@@ -442,30 +464,40 @@ def _claudes(value: object) -> Object:
 def _codex(talk: _Conversation, line: Object) -> None:
     """Codex 0.166: items as its person sees them, among others as its API has them."""
     payload = as_object(line.get("payload"))
-    item = as_object(payload.get("item"))
-    match line.get("type"), payload.get("type"), item.get("type"):
-        case ("session_meta", _, _) if payload.get("thread_source") == "user":  # not of a sub-agent
+    turn = as_text(payload.get("turn_id"))
+    is_last = not (turn and talk.task) or turn == talk.task  # else it is of another Codex in this session
+    match line.get("type"), payload.get("type"):
+        case ("session_meta", _) if payload.get("thread_source") == "user":  # not of a sub-agent
             talk.cwd, talk.session = as_text(payload.get("cwd")), as_text(payload.get("id"))
-        case ("turn_context", _, _):
+        case ("turn_context", _):
             talk.model = as_text(payload.get("model")) or talk.model
-        case ("event_msg", "task_started", _):
+        case ("event_msg", "task_started"):
+            talk.task = turn
             talk.begins(is_theirs=as_object(payload.get("turn_attribution")).get("turn_trigger") == "user")
-        case ("event_msg", "item_completed", "UserMessage") if talk.is_theirs:
+        case ("event_msg", "item_completed") if is_last:
+            _codexs_item(talk, as_object(payload.get("item")), line.get("timestamp"))
+        case ("event_msg", "task_complete" | "turn_aborted") if is_last:
+            talk.over()
+        case _:
+            pass
+
+
+def _codexs_item(talk: _Conversation, item: Object, at: object) -> None:
+    match item.get("type"):
+        case "UserMessage" if talk.is_theirs:
             if (words := _joined(item.get("content"))).strip():
-                talk.asks(as_text(item.get("id")), words, line.get("timestamp"))
+                talk.asks(as_text(item.get("id")), words, at)
             else:  # a picture alone
                 talk.begins(is_theirs=False)
-        case ("event_msg", "item_completed", "AgentMessage"):
+        case "AgentMessage":
             talk.says(_joined(item.get("content")))
-        case ("event_msg", "item_completed", "FileChange"):
+        case "FileChange":
             key = as_text(item.get("id"))
             talk.calls(key, "apply_patch", {"changes": item.get("changes")})
             if item.get("status") == "completed":
                 talk.done(key)
             else:
                 talk.failed(key)
-        case ("event_msg", "task_complete" | "turn_aborted", _):
-            talk.over()
         case _:
             pass
 

@@ -673,6 +673,52 @@ def test_what_codex_writes_before_the_prompt_of_a_turn_has_none(tmp_path: Path) 
     ]
 
 
+def at_once(kind: str) -> Iterator[Object]:
+    """Two CLIs go on with a session at once: each is asked, and then each writes."""
+    for name in ("first", "second"):
+        match kind:
+            case "qwen":
+                yield ask(name, name, parentUuid="before")
+            case "claude":
+                yield claudes(name, uuid=name, parentUuid="before")
+            case _:
+                turn = {"turn_id": name, "turn_attribution": {"turn_trigger": "user"}}
+                yield {"type": "event_msg", "payload": {"type": "task_started", **turn}}
+                item = {"type": "UserMessage", "id": name, "content": [{"text": name}]}
+                yield {"type": "event_msg", "payload": {"type": "item_completed", "turn_id": name, "item": item}}
+    for name in ("first", "second"):
+        match kind:
+            case "qwen":
+                noted, said, result = {"type": "system"}, *call(Path("/a.py"), "", name, f"c-{name}")
+            case "claude":
+                tool = {"type": "tool_use", "id": f"c-{name}", "input": {"file_path": "/a.py", "content": name}}
+                noted = {"type": "attachment", "attachment": {"type": "date"}}
+                said = {"type": "assistant", "message": {"content": [tool]}}
+                content = [{"type": "tool_result", "tool_use_id": f"c-{name}"}]
+                result = {"type": "user", "message": {"content": content}}
+            case _:
+                change: Object = {"type": "FileChange", "id": f"c-{name}", "status": "completed"}
+                change["changes"] = {"/a.py": {"type": "add", "content": name}}
+                yield {"type": "event_msg", "payload": {"type": "item_completed", "turn_id": name, "item": change}}
+                yield {"type": "event_msg", "payload": {"type": "task_complete", "turn_id": name}}
+                continue
+        parent = name
+        for at, line in enumerate((noted, said, result)):
+            yield {**line, "uuid": (key := f"{name}-{at}"), "parentUuid": parent}
+            parent = key
+
+
+@pytest.mark.parametrize("kind", ["qwen", "claude", "codex"])
+def test_of_two_clis_that_go_on_with_a_session_at_once_none_writes_for_the_prompt_of_the_other(kind: Any) -> None:
+    talk = transcripts._Conversation()
+    for line in at_once(kind):
+        transcripts._READERS[kind](talk, line)
+    assert [(turn.prompt, [each.id for each in turn.calls]) for turn in talk.turns] == [
+        ("first", []),
+        ("second", ["c-second"]),
+    ]
+
+
 async def test_a_message_without_words_leads_to_nothing_rather_than_to_the_prompt_before_it(tmp_path: Path) -> None:
     terminal = await ready(tmp_path)
     path = terminal.folder / "shop.py"
