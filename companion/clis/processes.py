@@ -39,6 +39,8 @@ _NO_EDITOR = {
     "sessions",
 }
 """Subcommands that don't connect to an editor."""
+_APPLICATION = re.compile(r"\.app/Contents/MacOS/|/AnthropicClaude/|/WindowsApps/[^/]+/", re.IGNORECASE)
+"""Where systems keep applications with windows: the program of Claude's is called like the CLI."""
 _OF_THE_CONSOLE = {"conhost.exe", "openconsole.exe"}
 """Programs of Windows that belong to a console and read nothing."""
 _NO_EDITOR_OPTIONS = {
@@ -178,6 +180,8 @@ def started_as(
     is_script = _name(words[0]) in _RUNTIMES
     if is_script:
         words = list(_without_options(words[1:]))
+    elif _APPLICATION.search(words[0].replace("\\", "/")):
+        return None
     for family in families if words else ():
         _, package, inside = words[0].replace("\\", "/").rpartition(f"/{family.launch.npm_package}/")
         # Its package has programs of others as well, which the CLI runs.

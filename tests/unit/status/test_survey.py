@@ -61,6 +61,7 @@ PACKAGE = "node_modules/@qwen-code/qwen-code"
         (["/usr/bin/qwen"], QWEN_CODE, ()),
         (["bun", "qwen.js"], QWEN_CODE, ()),
         (["/opt/claude", "--continue"], CLAUDE_CODE, ("--continue",)),
+        ([r"C:\Users\me\AppData\Local\Microsoft\WindowsApps\qwen.exe"], QWEN_CODE, ()),
         (["node", "/x/node_modules/@github/copilot/npm-loader.js", "--yolo"], COPILOT_CLI, ("--yolo",)),
         (["/x/node_modules/opencode-linux-x64/bin/opencode"], OPENCODE, ()),
     ],
@@ -96,6 +97,9 @@ def test_a_command_line_that_runs_a_cli(command: list[str], family: CliFamily, a
         [f"/usr/lib/{PACKAGE}/vendor/ripgrep/rg", "x"],
         [f"/usr/lib/{PACKAGE}/node_modules/.bin/editor"],
         ["node", f"/usr/lib/{PACKAGE}/node_modules/other/server.js"],
+        ["/Applications/Claude.app/Contents/MacOS/Claude"],
+        [r"C:\Users\me\AppData\Local\AnthropicClaude\app-1.1.3189\claude.exe", "--type=renderer"],
+        [r"C:\Program Files\WindowsApps\Claude_1.1.4173.0_x64__pzs8sxrjxfjjc\app\Claude.exe"],
     ],
 )
 def test_a_command_line_that_runs_none(command: list[str]):
