@@ -218,9 +218,13 @@ class Files:
         named = set(map(os.path.normcase, (await _reals(paths)).values()))
         for key in named & self._edited.keys():
             async with self._writing:
-                if (edited := self._edited.pop(key, None)) is None:
+                if (edited := self._edited.get(key)) is None:
                     continue
-                if await self._is_written(edited):
+                is_written = await self._is_written(edited)
+                # Not before: if a reload comes first, the next instance writes it.
+                if self._edited.get(key) is edited:
+                    del self._edited[key]
+                if is_written:
                     self._written.append(edited)
                     self._agent.prompts.note(EDITED.format(path=edited.path))
                 else:
@@ -229,13 +233,13 @@ class Files:
     async def settle_all(self) -> None:
         """A turn is over: as `settle` for all that is left, and an agent may have written again after its tool call."""
         await self.settle(list(self._edited))
-        written, self._written = self._written, []
-        for edited in written:
+        for edited in list(self._written):
             async with self._writing:
                 found = await self.texts(edited.path)
                 # What is neither text is what the agent has changed later in the turn.
                 if any(is_same(text, edited.proposed) for text in found) and not await self._is_written(edited):
                     self._keep(edited)
+                self._written.remove(edited)
 
     def _keep(self, lost: Edited) -> None:
         """Keep what the person has accepted and the agent hasn't written."""

@@ -22,6 +22,7 @@ from companion.conversation.events import PermissionRequest
 from companion.conversation.failures import UncertainError
 from companion.conversation.forms import Form, Values
 from companion.provenance.lines import Effort
+from companion.review.disk import Encodings
 from tests.agent_talk import MemoryFiles, Talks, client_of, said, until
 
 OPTIONS = [{"optionId": "yes", "name": "Allow", "kind": "allow_once"}]
@@ -90,6 +91,37 @@ async def test_an_edited_proposal_whose_tool_call_ends_during_a_reload_is_left_t
     await after.services.files.settle_all()
     assert path.read_text(encoding="utf-8") == "mine"
     assert after.prompts._notes == [EDITED.format(path=path)]
+
+
+@pytest.mark.parametrize("is_looked_at_again", [False, True])
+async def test_an_edited_proposal_that_is_being_written_at_a_reload_is_left_to_the_next_instance(
+    tmp_path: Path, is_looked_at_again: bool
+):
+    class Slow(MemoryFiles):
+        is_slow = False
+
+        async def encodings(self, path: str) -> Encodings:
+            if self.is_slow:
+                begun.set()
+                await asyncio.Event().wait()
+            return Encodings()
+
+    path, begun, slow, ready = tmp_path / "a.txt", asyncio.Event(), Slow(), MemoryFiles()
+    path.write_text("theirs", encoding="utf-8")
+    before, after = (client_of(AgentCommand("A", ()), {}, screen).services.files for screen in (slow, ready))
+    await before.allowed(Edited(str(path), "theirs", "mine"))
+    if is_looked_at_again:
+        await before.settle([str(path)])
+        path.write_text("theirs", encoding="utf-8")  # as OpenCode does after its tool call
+    slow.is_slow = True
+    settling = asyncio.create_task(before.settle_all())
+    await begun.wait()
+    settling.cancel()  # as the end of a turn that takes too long for a reload
+    await asyncio.wait([settling])
+    after.take_over(before.hand_over())
+    await after.settle_all()
+    assert path.read_text(encoding="utf-8") == "mine"
+    assert (slow.kept, ready.kept) == ([], [])
 
 
 async def test_a_form_in_the_middle_of_a_turn_is_asked_in_the_chat(talks: Talks):
