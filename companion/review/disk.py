@@ -217,6 +217,16 @@ def holds(path: str, text: str, encodings: Encodings) -> bool:
     return False
 
 
+def holds_exactly(path: str, text: str, encodings: Encodings) -> bool:
+    """Whether a file can be read and has this text with its line endings and its byte order mark."""
+    for each in (encodings, Encodings()):
+        with contextlib.suppress(OSError):
+            found = read_file(path, each)
+            if found.exists and found.source.source == text:
+                return True
+    return False
+
+
 def codec_of(encoding: str) -> str | None:
     """The codec for an encoding as Sublime names it, such as "Western (Windows 1252)"; None for an unknown one."""
     if not encoding.startswith("UTF-") and "(" not in encoding:

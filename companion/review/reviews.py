@@ -22,7 +22,7 @@ from ..editor import ReviewId, WindowId
 from ..platforms.files import place, reason_of, resolved
 from ..protocol import DiffOutcome
 from .changes import Revert, TextEdit, taken_back
-from .disk import DiskFile, SourceText, encode_like, endings_change, holds, read_bytes, read_file, stamp
+from .disk import DiskFile, SourceText, encode_like, endings_change, holds, holds_exactly, read_bytes, read_file, stamp
 from .marks import Marks, marks
 from .review import Answered, DiskState, Outcome, Owner, Request, Review, Unclaimed, from_plain, to_plain
 from .review_screen import ReviewHost, ReviewScreen
@@ -186,31 +186,36 @@ class Writes:
         looked: object = ()
         proposed = review.proposed.source
         replaces = content != proposed and not families.takes_edits(review.owner.cli)
+        # Where they differ in line endings or the mark alone, the file may have the text before the CLI writes it.
+        is_alike = replaces and SourceText(content).shown == review.shown
+        found = holds_exactly if is_alike else holds
         limit, pause = (MODEL_LIMIT, MODEL_LOOK) if review.owner.is_model else (WRITE_LIMIT, WRITE_LOOK)
         for look in range(LOOKS_SOON + int(limit / pause)):
             if (seen := await asyncio.to_thread(stamp, review.file_path)) != looked:
                 looked = seen
-                if await asyncio.to_thread(holds, review.file_path, content, review.encodings):
-                    return True
-                if replaces and await asyncio.to_thread(holds, review.file_path, proposed, review.encodings):
-                    replaces = False
+                if replaces and await asyncio.to_thread(found, review.file_path, proposed, review.encodings):
+                    replaces = is_alike = False
                     with contextlib.suppress(OSError, UnicodeEncodeError):  # the text is kept in a tab then
                         await self._write(review, content)
+                may_be_old = is_alike and seen == review.seen
+                if not may_be_old and await asyncio.to_thread(holds, review.file_path, content, review.encodings):
+                    return True
             await asyncio.sleep(min(SOON, pause) if look < LOOKS_SOON else pause)
-        return False
+        return is_alike and await asyncio.to_thread(holds, review.file_path, content, review.encodings)
 
     async def _write(self, review: Review, content: str) -> None:
         """Write what the person has accepted over what the CLI has written. Raises OSError or UnicodeEncodeError."""
         path = await asyncio.to_thread(resolved, review.file_path)
-        if not await self._reviews.editor.files.replace_buffer(path, SourceText(content).shown, keeps_unsaved=True):
-            await asyncio.to_thread(_to_disk, path, content, review)
+        await self._reviews.editor.files.replace_buffer(path, SourceText(content).shown, keeps_unsaved=True)
+        await asyncio.to_thread(_to_disk, path, content, review)  # a tab is saved with line endings of its own
 
 
 def _to_disk(path: str, content: str, review: Review) -> None:
     with place(path) as at:
         data, _ = read_bytes(path, at)
         # Whoever has written since then has not read this.
-        if holds(path, review.proposed.source, review.encodings):
+        texts = () if holds_exactly(path, content, review.encodings) else (review.proposed.source, content)
+        if any(holds(path, text, review.encodings) for text in texts):
             at.replace(encode_like(content, data, review.encodings))
 
 

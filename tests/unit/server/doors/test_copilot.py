@@ -377,6 +377,23 @@ def test_what_the_person_has_edited_is_written_over_what_the_cli_writes(running:
     until(lambda: Path(path).read_text() == "mine\n")
 
 
+@pytest.mark.parametrize("mine", ["new\nlines\n", "my\nlines\n"])
+def test_the_line_endings_and_the_mark_that_the_person_has_kept_are_written_as_well(
+    running: Running, connect: Connect, path: str, mine: str
+):
+    Path(path).write_bytes(b"\xef\xbb\xbfold\r\nlines\r\n")
+    cli = connect(running)
+    answers = cli.propose(path, "new\nlines\n")
+    review = the_diff(running)
+    number = review.number
+    until(lambda: review.is_shown)
+    running.do(lambda companion: companion.reviews.texts.keep_endings(number, keeps=True))
+    running.do(lambda companion: companion.reviews.accept(number, mine))
+    until(lambda: answers)
+    Path(path).write_bytes(b"new\nlines\n")
+    until(lambda: Path(path).read_bytes() == b"\xef\xbb\xbf" + mine.replace("\n", "\r\n").encode())
+
+
 def test_what_another_has_written_instead_is_not_overwritten(running: Running, connect: Connect, path: str):
     cli = connect(running)
     answers = cli.propose(path, "new\n")
