@@ -25,6 +25,7 @@ from companion.conversation.snapshot import ChatNotice, Message, Permission, Too
 from companion.editor import WindowId
 from companion.exclusion import Sharing
 from companion.review.disk import Encodings, Stamp, stamp
+from companion.review.review_screen import UnsavedTextError
 from companion.settings import DaemonSettings
 
 T = TypeVar("T")
@@ -78,9 +79,11 @@ class MemoryFiles:
     async def open_files(self) -> dict[str, bool]:
         return dict.fromkeys(self.open, True)
 
-    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
+    async def replace_buffer(self, path: str, text: str, *, known: str | None = None) -> Stamp:
         if path not in self.open:
             return None
+        if self.open[path] != known:
+            raise UnsavedTextError(path)
         self.open[path] = text
         return stamp(path) or (0, 0, 0)
 

@@ -704,7 +704,7 @@ class Folder:
         text = _shown(data or b"", await self._editor.files.encodings(full))
         if text is None and (await self._editor.files.open_files()).get(full):
             raise UnsavedTextError(f"{write.path} has unsaved text")
-        saved = None if text is None else await self._editor.files.replace_buffer(full, text, keeps_unsaved=True)
+        saved = None if text is None else await self._editor.files.replace_buffer(full, text)
         if saved is None:
             await self.call(self.undo.write, write)
             return

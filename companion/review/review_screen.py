@@ -82,15 +82,16 @@ class OpenFiles(Protocol):
         """The unsaved text of a file that is open, with plain line feeds; None if it isn't open or has no edits."""
         ...
 
-    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
+    async def replace_buffer(self, path: str, text: str, *, known: str | None = None) -> Stamp:
         """Replace the text of a file that is open, as one step of undo, and save it.
 
         Returns its stamp then; None if it isn't open.
 
-        `text` has plain line feeds and no byte order mark. The view keeps its encoding and its line endings.
+        `text` has plain line feeds and no byte order mark. The view keeps its encoding and its line endings. An unsaved
+        text that is `known` to whoever writes is saved first.
 
         Raises:
-            UnsavedTextError: it has unsaved text, with `keeps_unsaved`.
+            UnsavedTextError: it has another unsaved text.
             OSError: it can't be saved.
         """
         ...

@@ -206,7 +206,7 @@ class Writes:
     async def _write(self, review: Review, content: str) -> None:
         """Write what the person has accepted over what the CLI has written. Raises OSError or UnicodeEncodeError."""
         path = await asyncio.to_thread(resolved, review.file_path)
-        await self._reviews.editor.files.replace_buffer(path, SourceText(content).shown, keeps_unsaved=True)
+        await self._reviews.editor.files.replace_buffer(path, SourceText(content).shown)
         await asyncio.to_thread(_to_disk, path, content, review)  # a tab is saved with line endings of its own
 
 

@@ -137,11 +137,11 @@ class EditorFiles:
         view = next((view for view in views_of_file(path, is_exact=True) if view.is_dirty()), None)
         return view.substr(sublime.Region(0, view.size())) if view else None
 
-    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
+    async def replace_buffer(self, path: str, text: str, *, known: str | None = None) -> Stamp:
         """As `OpenFiles` has it."""
 
         def begin(done: Callable[[Stamp], None]) -> None:
-            if replace(path, text, keeps_unsaved=keeps_unsaved):
+            if replace(path, text, known):
                 # At once, before others write it, and not here, where its disk may hang.
                 threading.Thread(target=lambda: done(stamp(path)), name="qwen-companion-stamp", daemon=True).start()
             else:
@@ -154,11 +154,11 @@ class EditorFiles:
         return encodings_of(path)
 
 
-def replace(path: str, text: str, *, keeps_unsaved: bool) -> bool:
+def replace(path: str, text: str, known: str | None) -> bool:
     """Replace the text of an open file as one step of undo, and save it. Returns whether it is open.
 
     Raises:
-        UnsavedTextError: it has unsaved text, with `keeps_unsaved`.
+        UnsavedTextError: it has an unsaved text that isn't `known`.
         OSError: it can't be saved.
     """
     views = [view for view in views_of_file(path, is_exact=True) if not view.is_loading()]
@@ -166,7 +166,7 @@ def replace(path: str, text: str, *, keeps_unsaved: bool) -> bool:
     view = max(views, key=sublime.View.is_dirty, default=None)
     if view is None:
         return False
-    if keeps_unsaved and view.is_dirty():
+    if view.is_dirty() and text_of(view) != known:
         raise UnsavedTextError(f"{path} has unsaved text")
     if view.is_dirty():
         # What the person has typed is theirs: it is saved as a save of theirs, before an agent writes.

@@ -236,8 +236,8 @@ class TestFiles(CompanionCase):
         yield from super().setUp()
         self.adapter = loaded("sublime_text.package").adapter()
 
-    def replace(self, path: Path, text: str) -> bool:
-        return loaded("sublime_text.buffers").replace(str(path), text, keeps_unsaved=False)
+    def replace(self, path: Path, text: str, known: str | None = None) -> bool:
+        return loaded("sublime_text.buffers").replace(str(path), text, known)
 
     def test_only_an_unsaved_text_is_the_editors(self) -> None:
         path = str(self.file)
@@ -301,8 +301,17 @@ class TestFiles(CompanionCase):
         self.assertEqual((text_of(self.view), self.view.is_dirty()), (before, False))
         self.view.run_command("append", {"characters": "# mine\n"})
         with saving, self.assertRaisesRegex(OSError, "could not be saved"):
-            self.replace(self.file, "theirs\n")
+            self.replace(self.file, "theirs\n", f"{before}# mine\n")
         self.assertEqual(text_of(self.view), f"{before}# mine\n")
+
+    def test_an_unsaved_text_that_the_agent_does_not_know_is_not_replaced(self) -> None:
+        """It was typed after the agent's text had been compared with that of the tab."""
+        before = text_of(self.view)
+        self.view.run_command("append", {"characters": "# mine\n"})
+        for known in (None, before):
+            with self.assertRaisesRegex(OSError, "has unsaved text"):
+                self.replace(self.file, "theirs\n", known)
+        self.assertEqual((text_of(self.view), self.file.read_text()), (f"{before}# mine\n", before))
 
     def _unsaved(self, run: Callable[..., Any]) -> Callable[..., Any]:
         return lambda view, command, args=None: None if command == "save" else run(view, command, args)

@@ -351,7 +351,7 @@ class TestUnsavedText(CompanionCase):
         self.type("mine\n")
         mine = f"mine\n{BEFORE}"
         with patch.object(self.adapter.thread, "post") as posted:
-            loaded("sublime_text.buffers").replace(str(self.file), f"{mine}agent\n", keeps_unsaved=False)
+            loaded("sublime_text.buffers").replace(str(self.file), f"{mine}agent\n", mine)
             yield lambda: posted.called
         companion = Mock()
         for call in posted.call_args_list:

@@ -161,10 +161,10 @@ class MemoryEditor:
     async def buffer(self, path: str) -> str | None:
         return self.buffers.get(path)
 
-    async def replace_buffer(self, path: str, text: str, *, keeps_unsaved: bool = False) -> Stamp:
+    async def replace_buffer(self, path: str, text: str, *, known: str | None = None) -> Stamp:
         if path not in self.buffers:
             return None
-        if keeps_unsaved and path in self.unsaved_files:
+        if path in self.unsaved_files and self.buffers[path] != known:
             raise UnsavedTextError(path)
         self.buffers[path] = text
         return stamp(path) or (0, 0, 0)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...background import answered
 from ...platforms.files import FolderEntry, HangingError, MissingError, place, resolved
 from ...review.disk import BOM, DiskFile, Encodings, SourceText, encode_like, read_bytes, read_file
+from ...review.review_screen import UnsavedTextError
 from . import extensions
 from .errors import INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, RequestError
 from .tool_calls import is_same
@@ -182,8 +183,8 @@ class Files:
             edited = self._edited.get(os.path.normcase(path))
             if edited and is_same(edited.proposed, content):
                 content = edited.content
-            await self._check_unsaved(path, content)
-            await self._write(path, content, params)
+            known = await self._known(path, content)
+            await self._write(path, content, params, known)
 
     async def texts(self, path: str) -> list[str]:
         """The texts that a path of the agent's may mean: the file on the disk, then an unsaved text of it."""
@@ -257,16 +258,19 @@ class Files:
             return False
         try:
             real = await answered(edited.path, partial(resolved, edited.path))
-            await self._write(real, edited.content, {})
+            await self._write(real, edited.content, {}, await self._known(real, edited.content))
         except (OSError, RequestError):
             return False
         return any(is_same(text, edited.content) for text in await self.texts(edited.path))
 
-    async def _check_unsaved(self, path: str, content: str) -> None:
-        """Raise a RequestError if a write would take away unsaved text that the agent doesn't know."""
+    async def _known(self, path: str, content: str) -> str | None:
+        """The unsaved text of a file that the agent knows, or None if it has none.
+
+        Raises a RequestError if a write would take away text that the agent doesn't know.
+        """
         unsaved = await self._editor.files.buffer(path)
         if unsaved is None or is_same(unsaved, content) or self._read.get(os.path.normcase(path)) == unsaved:
-            return
+            return unsaved
         raise RequestError(INTERNAL_ERROR, UNSAVED.format(path=path))
 
     async def _allowed(self, params: Mapping[str, Any], *, writes: bool) -> str:
@@ -296,16 +300,18 @@ class Files:
             raise RequestError(INTERNAL_ERROR, f"the user doesn't allow {real}, which is outside the chat's folder")
         return real
 
-    async def _write(self, path: str, content: str, params: Mapping[str, Any]) -> None:
+    async def _write(self, path: str, content: str, params: Mapping[str, Any], known: str | None) -> None:
         text = SourceText(content)
         mark, windows = extensions.written(params)
         try:
-            if await self._editor.files.replace_buffer(path, text.shown):
+            if await self._editor.files.replace_buffer(path, text.shown, known=known):
                 return
             await asyncio.to_thread(_to_disk, path, text, await self._editor.files.encodings(path), mark, windows)
         except UnicodeEncodeError as error:
             lacking = error.object[error.start : error.start + 1]
             raise RequestError(INTERNAL_ERROR, f"the encoding of {path} has no {lacking!r}") from None
+        except UnsavedTextError:  # it was typed since
+            raise RequestError(INTERNAL_ERROR, UNSAVED.format(path=path)) from None
         except OSError as error:
             raise RequestError(INTERNAL_ERROR, _why(error, path)) from None
 

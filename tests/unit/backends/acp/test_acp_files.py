@@ -117,6 +117,46 @@ async def test_an_edited_proposal_that_the_agent_writes_otherwise_is_kept(talks:
         assert talk.editor.kept == ["mine\n"]
 
 
+async def test_an_edited_proposal_does_not_replace_unsaved_text_in_a_tab(talks: Talks, project: Path):
+    """The agent has written the file by itself: the person is asked about the tab, and has the proposal in another."""
+    path = project / "a.txt"
+    path.write_text("one\n")
+    real = os.path.realpath(path)
+    own = 'Path = __import__("pathlib").Path; Path(path).write_text(new)'
+    async with talks(EDIT.replace("WRITE", own), editor=MemoryFiles({real: "one\ntyped\n"})) as talk:
+        key = await talk.ask(edit(path, "one\n", "two\n"))
+        permission = await talk.asked()
+        await talk.client.edited(str(path), "two\n", "mine\n")
+        await talk.vote(permission, "allow_once")
+        await talk.done(key)
+        assert talk.editor.open == {real: "one\ntyped\n"}
+        assert path.read_text() == "two\n"
+        assert talk.editor.kept == ["mine\n"]
+
+
+async def test_what_is_typed_just_before_an_agents_text_comes_to_the_tab_stays(talks: Talks, project: Path):
+    path = project / "a.txt"
+    path.write_text("one\n")
+    real = os.path.realpath(path)
+
+    class Typing(MemoryFiles):
+        async def buffer(self, path: str) -> str | None:
+            text = await super().buffer(path)
+            self.open[real] += "typed\n"
+            return text
+
+    editor = Typing({real: "one\n"})
+    async with talks(ANY, editor=editor) as talk:
+        for content in ("one\n", "two\n"):  # the same text as in the tab, and one that was made of it
+            editor.open[real] = "one\n"
+            if content == "two\n":
+                await talk.done(await talk.ask(json.dumps(["fs/read_text_file", {"path": str(path)}])))
+                editor.open[real] = "one\n"
+            key = await talk.ask(json.dumps(["fs/write_text_file", {"path": str(path), "content": content}]))
+            assert "unsaved changes" in json.loads(said(await talk.done(key)))["message"]
+            assert editor.open[real] == "one\ntyped\n"
+
+
 async def test_an_edited_proposal_is_written_though_the_call_names_a_file_whose_disk_hangs(
     talks: Talks, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
