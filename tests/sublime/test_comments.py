@@ -333,6 +333,19 @@ class TestComments(CompanionCase):
         yield 100
         self.assertEqual(sublime.get_clipboard(), "before")
 
+    def test_no_text_of_an_excluded_file_is_kept_and_its_comments_stay_at_their_lines(self) -> Steps:
+        self.set_setting("context_exclude", ["app.py"])
+        self.view.sel().clear()
+        self.view.sel().add(sublime.Region(0, self.view.text_point(2, 0)))
+        self.comment("of two lines")
+        folder = Path(sublime.cache_path(), "QwenCompanion", "comments")
+        yield lambda: any("of two lines" in path.read_text() for path in folder.glob("*.json"))
+        self.assertFalse([path for path in folder.glob("*.json") if "def greet" in path.read_text()])
+        self.view.run_command("move_to", {"to": "bof"})
+        self.view.run_command("insert", {"characters": "# mine\n"})
+        yield lambda: [(each.first, each.last) for each in self.panel.unsent(self.window)] == [(2, 3)]
+        self.assertNotIn("changed", self.drawn(self.view))
+
     def test_a_rejection_takes_its_comments_along(self) -> Steps:
         yield from self.open_diff("def greet(name):\n    return name\n")
         self.comment("not like this", self.proposal)

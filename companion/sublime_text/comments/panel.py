@@ -431,8 +431,10 @@ class CommentPanel:
         self._ask(window, f"Comment on {where}", self.comments.draft(line), written, left)
 
     def _add(self, window: sublime.Window, place: CommentTarget, places: Sequence[CommentedPlace], words: str) -> None:
-        for first, last, lines in places:
-            left_out = last - first + 1 - len(lines)
+        is_excluded = self._adapter.refusal(window, [place.path]) is not None
+        for first, last, text in places:
+            lines = () if is_excluded else text  # nothing of such a file comes into the cache folder
+            left_out = last - first + 1 - max(len(lines), 1)
             made = Comment(place.path, first, lines, words, place.side, place.agent, left_out=left_out)
             self.kept.add(window, made)
         self._redraw([place.path])
