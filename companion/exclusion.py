@@ -161,6 +161,7 @@ def read_globs(value: object) -> tuple[tuple[str, ...], list[str]]:
         glob, why = _read_glob(item)
         globs += [glob] if glob else []
         wrong += [why] if why else []
+        _spelled_out(glob or "")  # here the disk may be looked at
     if not isinstance(value, list):
         wrong = ["“context_exclude” must be a list of globs; the default globs are used as well."]
     return tuple(dict.fromkeys([*globs, *(DEFAULT_EXCLUDE if wrong else ())])), wrong
@@ -270,7 +271,7 @@ class _Globs:
 def _compiled(exclude: tuple[str, ...]) -> _Globs:
     """The globs of a window, compiled once for all paths."""
     numbers: dict[str, int] = {}
-    globs = tuple(_parsed(glob, numbers) for glob in exclude)
+    globs = tuple(_parsed(spelled, numbers) for glob in exclude for spelled in _spelled_out(glob))
     # A pattern of the standard library takes no exponential time. To ignore the case in a class of characters `re` goes
     # through all of them, so the names are folded in place of that.
     spelled = (dict.fromkeys((name.casefold(), name)) for name in numbers)
@@ -282,9 +283,20 @@ def _compiled(exclude: tuple[str, ...]) -> _Globs:
     return _Globs(globs, patterns, any(glob.is_anchored for glob in globs), literals)
 
 
+@lru_cache(maxsize=8)
+def _homes(home: str) -> Sequence[str]:
+    """The home folder by its own path, and by the one that links on the way lead to."""
+    return sorted(_spellings(home, None))
+
+
+def _spelled_out(glob: str) -> list[str]:
+    """A glob, or those that have the home folder in place of a `~`."""
+    if _SEPARATOR.split(glob)[0] != "~":
+        return [glob]
+    return [f"{escape(home)}{glob[1:]}" for home in _homes(os.path.expanduser("~"))]
+
+
 def _parsed(glob: str, numbers: dict[str, int]) -> _Glob:
-    if _SEPARATOR.split(glob)[0] == "~":
-        glob = f"{escape(os.path.expanduser('~'))}{glob[1:]}"
     names = _names(glob)
     is_anchored = not names[0]
     # `..` would be a name that no path has.

@@ -111,6 +111,26 @@ def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert not excluded("~x/.ssh", str(home / ".ssh" / "id"))
 
 
+@pytest.mark.parametrize("is_named_by_its_link", [True, False])
+def test_a_tilde_is_the_home_folder_also_behind_a_link(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_named_by_its_link: bool
+):
+    """As where /home leads to /var/home: a window may have its folders by either path, and snapshots have real ones."""
+    real, link = Path(os.path.realpath(tmp_path)) / "var", tmp_path / "link"
+    (real / "me" / "kept").mkdir(parents=True)
+    link.symlink_to(real)
+    home = (link if is_named_by_its_link else real) / "me"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    sharing = Sharing(exclude=(f"~/kept/{is_named_by_its_link}*",))
+    for folder in (real, link):
+        assert sharing.is_excluded(str(folder / "me" / "kept" / f"{is_named_by_its_link}.txt"))
+        assert not sharing.is_excluded(str(folder / "me" / "other" / f"{is_named_by_its_link}.txt"))
+    path = f"kept/{is_named_by_its_link}.txt"
+    assert sharing.leaves_out(str(real / "me" / path))
+    assert path in sharing.suspects(str(real / "me"), [path, "other.txt"])
+
+
 def test_a_link_is_excluded_by_its_own_name_and_by_that_of_the_file_it_leads_to(tmp_path: Path):
     secrets = tmp_path / "secrets"
     secrets.mkdir()
