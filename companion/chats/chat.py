@@ -386,8 +386,10 @@ class Chat:
 
         What is ours in the queue comes back if what answers ends before it has begun that.
         """
-        conversation, had_queue = self.connection.conversation, False
+        conversation, had_queue, has_ended = self.connection.conversation, False, False
         while (status := self.status).running is not None or status.queue or had_queue:
+            if has_ended := status.connection.state != "live" and self.connector.has_moved:
+                break
             is_stuck = status.permissions or status.connection.state in _OVER
             if is_stuck and (self._loses_queue or not self.outbox.queued):
                 break
@@ -398,12 +400,12 @@ class Chat:
             had_queue = bool(status.queue)
             self._watch_turns(conversation.snapshot())
         self._seeing_out = None
-        self.leave()
+        self.leave(with_daemon=has_ended)
 
     def leave(self, why: str = CLOSED, *, with_daemon: bool = False) -> None:
         """Nobody reads it any more. What was not sent goes back to the person, whose tab may have moved.
 
-        `with_daemon`: its private daemon ends as well.
+        `with_daemon`: its private daemon ends as well, or has ended.
         """
         self.outbox.shown()  # of what was lost or removed since its tab was closed nobody has heard
         self._give_back_unsent(why, with_queue=self._loses_queue or (with_daemon and self._ends_here))

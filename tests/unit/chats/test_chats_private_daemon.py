@@ -66,7 +66,7 @@ async def test_the_queue_of_a_private_daemon_comes_back_when_it_ends_with_its_wi
     assert [draft.text for _, draft, _ in managed.editor.returned] == ["later"]
 
 
-@pytest.mark.parametrize("ends", ["its window", "its session", "its window, after a question"])
+@pytest.mark.parametrize("ends", ["its window", "its session", "its window, after a question", "its daemon"])
 async def test_the_queue_of_a_closed_tab_comes_back_when_its_private_daemon_or_its_session_ends(
     managed: Room, ends: str
 ) -> None:
@@ -86,6 +86,11 @@ async def test_the_queue_of_a_closed_tab_comes_back_when_its_private_daemon_or_i
         stream.send("session_died", 3, reason="channel_closed")
     elif ends == "its window":
         managed.chats.window_closed(WINDOW)
+    elif ends == "its daemon":
+        assert chat.connector.private.daemon
+        chat.connector.private.daemon.end()
+        managed.daemon.routes["GET /capabilities"] = managed.daemon.routes["GET /events"] = None
+        stream.cut()
     else:
         ask(stream, 3)
         await until(lambda: chat.status.permissions)
