@@ -315,6 +315,12 @@ class Chat:
         return self.is_open and is_daemons and self.status.running is not None
 
     @property
+    def _is_shown_again(self) -> bool:
+        """Whether another chat of the window shows its session."""
+        others = (each for each in self.place.chats.within(self.window) if each is not self and each.is_open)
+        return bool(self.connection.session) and any(each.shown == self.shown for each in others)
+
+    @property
     def shown(self) -> tuple[str, str, str]:
         """What it shows: a folder, the name of the agent to start, and a session."""
         return self.connector.folder, self._agent_name, self.connection.session
@@ -382,7 +388,7 @@ class Chat:
             self.leave(why)
 
     async def _see_out(self) -> None:
-        """Read on until what runs is over, and what waits for its turn there; or until it asks, which nobody sees.
+        """Read on until what runs is over, and what waits for its turn there; or until it asks what nobody sees.
 
         What is ours in the queue comes back if what answers ends before it has begun that.
         """
@@ -390,7 +396,8 @@ class Chat:
         while (status := self.status).running is not None or status.queue or had_queue:
             if has_ended := status.connection.state != "live" and self.connector.has_moved:
                 break
-            is_stuck = status.permissions or status.connection.state in _OVER
+            is_unseen = bool(status.permissions) and not self._is_shown_again
+            is_stuck = is_unseen or status.connection.state in _OVER
             if is_stuck and (self._loses_queue or not self.outbox.queued):
                 break
             if status.running is None and not status.queue:

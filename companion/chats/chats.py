@@ -312,6 +312,8 @@ class Chats:
 
     def _see_off(self, chat: Chat, why: str) -> None:
         chat.close(why)
+        for each in self._leaving:
+            each.show_soon()  # it may have gone on because this one has shown its session again
         self._leaving.add(chat)
         self._end(self._until_left(chat))
 

@@ -13,9 +13,10 @@ from companion.backends.daemon.client import DaemonAgent
 from companion.backends.daemon.errors import TemporaryError
 from companion.chats import connection
 from companion.chats.prompt import Draft
+from companion.editor import ChatId, ViewId
 
 from ..fake_daemon import Stream, until
-from .chatting import CHAT, WINDOW, NoRounds, Room
+from .chatting import CHAT, WINDOW, NoRounds, Room, ask, resolve
 
 
 async def test_an_agent_that_has_died_is_told_and_waits_for_the_person(room: Room) -> None:
@@ -232,6 +233,39 @@ async def test_a_turn_that_is_told_twice_has_one_name_by_which_its_calls_are_log
     await until(lambda: len(room.reasons.turns) == 2)
     assert logged(room) == [["first", "then"]] * 2
     assert len({(turn.session, turn.turn) for turn in room.reasons.turns}) == 1
+
+
+@pytest.mark.parametrize("goes_on", [True, False], ids=["and is answered", "and its tab is closed"])
+@pytest.mark.parametrize("tab", [CHAT, ChatId(ViewId(2))], ids=["in its tab", "in another tab"])
+async def test_a_turn_that_asks_goes_on_if_its_conversation_is_shown_again(
+    room: Room, ended: list[Any], tab: ChatId, goes_on: bool
+) -> None:
+    """Somebody sees the question, and what the agent writes after the answer is of the same turn."""
+    before = await room.opened()
+    write(before, 1, "first")
+    await until(lambda: room.render.session)
+    room.chats.show(CHAT)
+    await room.live()
+    room.chats.open(tab, WINDOW, room.folder, "s")
+    again = await room.daemon.streams.get()
+    write(again, 1, "first")
+    await until(lambda: room.chats[tab].status.running)
+    for each in (before, again):
+        ask(each, 2)
+    await until(lambda: room.chats.questions(WINDOW))
+    await asyncio.sleep(0.1)
+    assert ended == []
+    if goes_on:
+        for each in (before, again):
+            resolve(each, 3, "once")
+            write(each, 4, "then")
+            each.send("turn_complete", 5, "p", promptId="p", stopReason="end_turn")
+        await until(lambda: len(room.reasons.turns) == 2)
+        assert logged(room) == [["first", "then"]] * 2
+    else:
+        room.chats.close(tab)
+    await until(lambda: not room.chats._leaving)
+    assert sorted(ended) == sorted([(WINDOW, tab, "p"), (WINDOW, CHAT, "p")])
 
 
 async def test_how_many_files_were_written_is_told_of_the_turn_that_is_shown(room: Room) -> None:
