@@ -317,8 +317,12 @@ class Chat:
     @property
     def _is_shown_again(self) -> bool:
         """Whether another chat of the window shows its session."""
-        others = (each for each in self.place.chats.within(self.window) if each is not self and each.is_open)
-        return bool(self.connection.session) and any(each.shown == self.shown for each in others)
+        return any(each.is_open and self.shares_session(each) for each in self.place.chats.within(self.window))
+
+    def shares_session(self, other: Chat) -> bool:
+        """Whether another chat of the window is about the same session."""
+        is_known = other is not self and bool(self.connection.session)
+        return is_known and self.window == other.window and self.shown == other.shown
 
     @property
     def shown(self) -> tuple[str, str, str]:
@@ -649,6 +653,8 @@ class Chat:
     def look_after(self, snapshot: Snapshot) -> None:
         """What follows from a look besides that it is shown."""
         self.connection.seen(snapshot)
+        if snapshot.status.queue:
+            self.place.chats.take_queues(self)
         if self.is_local:
             self._watch_turns(snapshot)
             self._visit_watch.seen(snapshot, self.agent)

@@ -310,6 +310,13 @@ class Chats:
             where = chat.connector
             self._begin(Chat(chat_id, chat.place, where.folder, session, where.agent, chosen))
 
+    def take_queues(self, chat: Chat) -> None:
+        """A chat shows what waits in its session: it gives it back, not one that sees a turn to its end there."""
+        for other in filter(chat.shares_session, self._leaving):
+            if queued := other.outbox.queued:
+                chat.outbox.inherit(queued, {})
+                other.outbox.take(with_queue=False)
+
     def _see_off(self, chat: Chat, why: str) -> None:
         chat.close(why)
         for each in self._leaving:

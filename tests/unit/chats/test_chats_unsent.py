@@ -314,6 +314,42 @@ async def test_a_prompt_that_leaves_the_queue_unbegun_after_its_tab_was_closed_c
     assert room.editor.returned == [(CHAT, MINE, told)]
 
 
+@pytest.mark.parametrize("is_asked", [True, False], ids=["removed there", "removed elsewhere"])
+@pytest.mark.parametrize("tab", [CHAT, ChatId(ViewId(2))], ids=["in its tab", "in another tab"])
+async def test_a_prompt_that_leaves_the_queue_comes_back_once_and_whole_to_the_tab_that_shows_it_again(
+    room: Room, tab: ChatId, is_asked: bool
+) -> None:
+    before = await room.opened()
+    room.chats.send(CHAT, Draft("now"))
+    before.say(1, "On it")
+    await until(lambda: room.render.status.running and room.render.session)
+    room.daemon.routes["POST /session/s/prompt"] = 202, {"promptId": "q"}
+    room.chats.send(CHAT, MINE)
+    before.send("pending_prompt_added", 2, promptId="q", text="mine")
+    await until(lambda: room.render.status.queue and not room.render.unsent)
+    waits = {"promptId": "q", "text": "mine", "state": "queued"}
+    room.daemon.routes["GET /session/s/pending-prompts"] = 200, {"pendingPrompts": [waits]}
+    if tab == CHAT:
+        room.chats.show(CHAT)
+        await room.live()
+    else:
+        room.chats.close(CHAT)
+    room.chats.open(tab, WINDOW, room.folder, "s")
+    again = await room.daemon.streams.get()
+    again.say(1, "On it")
+    await until(lambda: room.editor.renders.get(tab) and room.editor.renders[tab][-1].status.queue)
+    if is_asked:
+        room.daemon.routes["DELETE /session/s/pending-prompts/q"] = 200, {"removed": True}
+        room.chats.tell(tab, lambda own: own.dequeue("q"))
+        await until(lambda: room.editor.returned)
+    for stream, number in ((before, 3), (again, 2)):
+        stream.send("pending_prompt_completed", number, "q", promptId="q", state="removed")
+        stream.send("turn_complete", number + 1, "q", promptId="q", stopReason="cancelled")
+        stream.send("turn_complete", number + 2, "p", promptId="p", stopReason="end_turn")
+    await until(lambda: room.editor.returned and not room.chats._leaving)
+    assert room.editor.returned == [(tab, MINE, "It was removed from the queue.")]
+
+
 async def test_a_prompt_that_has_begun_does_not_come_back_though_its_removal_has_no_answer(room: Room) -> None:
     stream = await queued(room)
     room.daemon.routes["DELETE /session/s/pending-prompts/p"] = None
