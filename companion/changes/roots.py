@@ -223,7 +223,10 @@ class Roots:
 
     def let_go(self, folder: Folder) -> None:
         """The same of one that no other folder takes over: what was told of its files and is not noted is left."""
+        windows = list(folder.windows)
         self.release(folder, self._left())
+        for window in windows:
+            self.publish(window)
 
     def _left(self) -> Left:
         told = [event.told for events in self._told.values() for event in events if event.told]

@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,21 @@ async def test_a_save_right_before_its_folder_is_removed_is_the_persons(
         work.rounds.opened(WINDOW)
         await work.until(lambda: "c.py" in work.rows)
         assert set(work.rows) == {"c.py"}
+
+
+@pytest.mark.parametrize("is_removed", [True, False], ids=["removed", "off"])
+async def test_what_waits_is_listed_no_longer_where_nothing_is_reviewed_any_more(work: Work, is_removed: bool):
+    await work.begun()
+    (work.path / "a.py").write_text(AGENTS)
+    await work.until(lambda: "a.py" in work.rows)
+    work.rounds.clis(WINDOW, ())
+    await work.until(lambda: work.known.watching and work.known.watching.done())
+    if is_removed:
+        work.folders.clear()
+    else:
+        work.settings = replace(work.settings, review="off")
+    work.rounds.opened(WINDOW)
+    await work.until(lambda: not work.rows)
 
 
 async def test_a_folder_with_what_was_a_repository_below_is_opened(work: Work, tmp_path: Path):
