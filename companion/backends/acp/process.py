@@ -561,7 +561,8 @@ class AgentProcess:
 
     def _note(self, line: bytes) -> None:
         words = without_colours(line.decode("utf-8", "replace")).strip()
-        for secret in self._secrets:
+        # The longest first: one may begin with another.
+        for secret in sorted(self._secrets, key=len, reverse=True):
             words = words.replace(secret, "…")
         self._errors.append(words[:MAX_ERROR_LINE])
         if words:

@@ -288,3 +288,12 @@ def session_prompt(params):
             await talk.reload()
         await talk.client.cancel(talk.session)
         assert (await talk.done(key)).state == "cancelled"
+
+
+async def test_a_secret_that_begins_with_another_one_is_hidden_as_a_whole(talks: Talks):
+    script = 'print("Error: bad key sk-secret-longer", file=sys.stderr, flush=True); os._exit(1)'
+    environment = {**os.environ, "A_TOKEN": "sk-secret", "B_TOKEN": "sk-secret-longer"}
+    with pytest.raises(AgentStartError, match="bad key …") as failure:
+        async with talks(script, environment=environment):
+            pass
+    assert "longer" not in str(failure.value)
