@@ -727,6 +727,26 @@ class TestReview(ReviewCase):
         yield self.has("▾ a.py", "new", "▾ b.py", "line 7")
         yield lambda: self.row().startswith("line 7")
 
+    def test_it_begins_at_the_first_change_if_what_the_caret_was_at_is_gone_after_a_restart(self) -> Steps:
+        """And stays there: a key would decide what the person has not looked at."""
+        yield from self.two_files()
+        other = self.folder / "b.py"
+        written = other.read_text()
+        yield from self.review()
+        yield self.has("▾ app.py", "▾ b.py", "line 7")
+        self.go_to("line 7")
+        adapter = loaded("sublime_text.package").adapter()
+        adapter.review.close()
+        adapter.review.forget(self.window)
+        other.write_text(OLD)
+        yield from self.waits(1)
+        adapter.review.restored(self.window)
+        yield self.has("— 1 file", "▾ app.py", "line three")
+        yield lambda: self.row() == "line 3"
+        other.write_text(written)
+        yield self.has("▾ b.py", "line 7")
+        self.assertEqual(self.row(), "line 3")
+
     def test_a_caret_that_the_person_moves_while_its_lines_are_away_stays_there(self) -> Steps:
         (self.folder / "a.py").write_text("old\n")
         yield from self.two_files()

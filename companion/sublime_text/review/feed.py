@@ -184,6 +184,11 @@ class ReviewFeed:
         """Why nobody can say that nothing waits; empty if somebody can."""
         return self._adapter.written.listings.of(self.window).unsure
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is about to come that waited before the package was loaded."""
+        return not self._adapter.diffs.are_awaited and not self.unsure
+
     def want(self, keys: Sequence[FileKey]) -> None:
         """Have the bodies of some files, of which the first are wanted first."""
         found = [file for key in dict.fromkeys(keys) if (file := self._listed.get(key))]
@@ -508,6 +513,11 @@ class SinceFeed(ReviewFeed):
         """Why nothing is listed."""
         trouble = self._listing.trouble if self._listing else ""
         return trouble or f"Nothing has changed since {self._name}."
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether what differs is known."""
+        return self._listing is not None
 
     def _bodies(self, companion: Companion, root: str, paths: Sequence[str]) -> Any:
         return companion.since.bodies(WindowId(self.window.id()), self.point, paths)

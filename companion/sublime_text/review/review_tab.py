@@ -354,7 +354,7 @@ class ReviewTab:
         self._points = list(accumulate((len(block.text) for block in blocks), initial=0))
         if place and (edits or self._left):
             self._put_back(place)
-        if self._is_first and self._left is None:
+        if self._is_first and (self._left is None or (self._arrangement.is_whole and self.feed.is_settled)):
             select(self.view, 0)
             self._go("change", 1)
         self._caret = [*self.view.sel()]
