@@ -38,8 +38,8 @@ class RoundStarts:
     def __init__(self, roots: Roots, watch: Callable[[WindowId], object]) -> None:
         self._roots = roots
         self._watch = watch
-        self._large: dict[str, bool] = {}
-        """The large folders, and whether the person has begun a round there all the same."""
+        self._large: dict[str, str] = {}
+        """Why nothing is listed in each large folder; empty if the person has begun a round there all the same."""
 
     async def begin(self, window: WindowId, *, anew: bool = False) -> None:
         """Have a round in each folder, with `anew` another one."""
@@ -232,12 +232,15 @@ class RoundStarts:
     async def _have_one(self, window: WindowId, folder: Folder, *, begins: bool, anew: bool) -> bool:
         """Go on with the round of a root, or begin it. Returns whether there is one."""
         root, name = folder.root, os.path.basename(folder.root) or folder.root
-        if not begins and not await asyncio.to_thread(places.has_round, root, self._roots.stores):
+        has_round = folder.has_round or await asyncio.to_thread(places.has_round, root, self._roots.stores)
+        if not begins and not has_round:
             self._roots.release(folder)
             return False
         if anew and root in self._large:
-            self._large[root] = True
-        if begins and not self._large.get(root, True):
+            self._large[root] = ""
+        if not has_round and (trouble := self._large.get(root)):
+            folder.trouble = trouble
+            self._roots.say_trouble(folder, window)
             return False
         try:
             await self._open(window, folder)
@@ -245,10 +248,9 @@ class RoundStarts:
             if folder.has_round and not anew:
                 await folder.call(folder.resume)
             elif begins:
-                during = await folder.call(folder.begin, may_be_large=self._large.get(root, False))
+                during = await folder.call(folder.begin, may_be_large=self._large.get(root) == "")
         except TooLargeError as error:
-            self._large[root] = False
-            folder.trouble = LARGE.format(name=name, size=error)
+            self._large[root] = folder.trouble = LARGE.format(name=name, size=error)
             self._roots.say_trouble(folder, window)
             return False
         except OSError as error:

@@ -111,12 +111,14 @@ async def test_nobody_says_that_nothing_waits_if_it_could_not_be_taken_up(
         assert again.rounds.listing(WINDOW).unsure == again.editor.said[0][0]
 
 
-async def test_what_waits_in_a_folder_that_is_too_large_for_another_round_is_there_again(
-    work: Work, monkeypatch: pytest.MonkeyPatch
-):
-    def is_too_large(*_: object, **__: object) -> Any:
-        raise TooLargeError(100_000, 1)
+def is_too_large(*_: object, **__: object) -> Any:
+    raise TooLargeError(100_000, 1)
 
+
+@pytest.mark.parametrize("is_at_work", [False, True])
+async def test_what_waits_in_a_folder_that_is_too_large_for_another_round_is_there_again(
+    work: Work, is_at_work: bool, monkeypatch: pytest.MonkeyPatch
+):
     async with work:
         await work.begun()
         (work.path / "a.py").write_text(AGENTS)
@@ -125,8 +127,25 @@ async def test_what_waits_in_a_folder_that_is_too_large_for_another_round_is_the
         work.rounds.begin(WINDOW)
         await work.until(lambda: work.editor.said)
         work.rounds.window_closed(WINDOW)
+        if is_at_work:
+            work.rounds.clis(WINDOW, (AGENT,))
         work.rounds.opened(WINDOW)
         await work.until(lambda: set(work.rows) == {"a.py"})
+
+
+async def test_that_a_folder_is_too_large_is_known_still_when_its_window_is_opened_again(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(Store, "begin", is_too_large)
+    async with work:
+        work.rounds.clis(WINDOW, (AGENT,))
+        await work.until(lambda: work.editor.said)
+        [(said, _)] = work.editor.said
+        work.rounds.window_closed(WINDOW)
+        work.rounds.clis(WINDOW, (AGENT,))
+        await work.until(lambda: work.rounds.listing(WINDOW).unsure == said)
+        assert work.rounds.roots.troubles(WINDOW) == (said,)
+        assert len(work.editor.said) == 1
 
 
 async def test_what_is_written_while_an_outer_folder_gets_its_baseline_is_said(
