@@ -168,7 +168,7 @@ def run(adapter: Adapter, window: sublime.Window, action: Action) -> None:
     path = view.file_name() if view else None
     if view is None:
         say(window, NO_VIEW)
-    elif path and (why := adapter.refusal(window, [path])):
+    elif (name := path or view.name()) and (why := adapter.refusal(window, [name])):
         say(window, why)
     elif not action.uses("problems"):
         _ask(adapter, window, action, view, ())

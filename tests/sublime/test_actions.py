@@ -75,6 +75,17 @@ class TestActionsInATerminal(TerminalCase):
         yield lambda: self.screen.said("app.py stays here")
         self.assertEqual(self.terminus.sent, [])
 
+    def test_a_tab_without_a_file_stays_here_by_its_name(self) -> Steps:
+        view = self.window.new_file()
+        view.set_scratch(True)
+        view.set_name("new.pem")
+        view.run_command("insert", {"characters": "KEY"})
+        view.run_command("select_all")
+        sublime.set_clipboard("")
+        self.action(name="Explain")
+        yield lambda: self.screen.said("new.pem stays here")
+        self.assertEqual((self.terminus.sent, sublime.get_clipboard()), ([], ""))
+
     def test_without_an_empty_prompt_the_text_is_in_the_clipboard(self) -> Steps:
         self.terminal.run_command("append", {"characters": "Apply this change?\n  1. Yes\n"})
         sublime.set_clipboard("")
