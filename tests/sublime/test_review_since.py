@@ -121,6 +121,24 @@ class TestReviewSince(ReviewCase):
         loaded("sublime_text.package").adapter().review.activated(self.window, self.tab)
         yield self.has("— 1 file, +2 −3", "▾ app.py   +2 −3", "line three by the agent", "line thirty")
 
+    def test_it_does_not_say_that_nothing_has_changed_where_all_that_has_is_left_out(self) -> Steps:
+        """As in a clone without the contents of earlier commits."""
+        self.file.write_text("long ago\n")
+        self.git("init", "-q")
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "begin")
+        self.git("tag", "v0")
+        self.file.write_text(OLD)
+        self.git("commit", "-q", "-a", "-m", "go on")
+        yield from self.begun()
+        blob = self.git("rev-parse", "v0:app.py").strip()
+        loose = self.folder / ".git" / "objects" / blob[:2] / blob[2:]
+        loose.chmod(0o600)
+        loose.unlink()
+        yield from self.since("v0")
+        yield self.has("— 1 file left out: the content isn't there, or is too large.")
+        self.assertNotIn("Nothing has changed", "\n".join(self.lines()))
+
     def test_a_tag_and_a_branch_whose_name_begins_with_a_dash_can_be_chosen_in_the_same_tab(self) -> Steps:
         yield from self.branched()
         yield from self.since("v1")

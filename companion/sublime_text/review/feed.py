@@ -489,10 +489,8 @@ class SinceFeed(ReviewFeed):
             return
         self.rows = {FileKey("written", row.root, row.path): row for row in self._listing.rows}
         files = [self._written_file(key, row) for key, row in self.rows.items()]
-        left = self._listing.left_out
-        note = f"{counted(left, 'file')} left out: the content isn't there, or is too large" if left else ""
         commit = self.point.id[:SHORT] if self.point.id[:SHORT] != self.point.name else ""
-        about = " · ".join(filter(None, (commit, note)))
+        about = " · ".join(filter(None, (commit, self._left_out)))
         self.turns = [ReviewTurn((SINCE,), f"Since {self._name}", about, files=files)] if files else []
         self._listed = {file.key: file for file in files}
         self.bodies = {key: body for key, body in self.bodies.items() if key in self._listed}
@@ -512,7 +510,13 @@ class SinceFeed(ReviewFeed):
     def unsure(self) -> str:
         """Why nothing is listed."""
         trouble = self._listing.trouble if self._listing else ""
-        return trouble or f"Nothing has changed since {self._name}."
+        left = f"{self._left_out}." if self._left_out else ""
+        return trouble or left or f"Nothing has changed since {self._name}."
+
+    @property
+    def _left_out(self) -> str:
+        left = self._listing.left_out if self._listing else 0
+        return f"{counted(left, 'file')} left out: the content isn't there, or is too large" if left else ""
 
     @property
     def is_settled(self) -> bool:
