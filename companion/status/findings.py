@@ -469,7 +469,7 @@ def without_secrets(text: str, home: str, user: str) -> str:
     """A report that can be shown to others: without tokens and user name, with `~` for the home folder."""
     text = SECRET.sub("…", text)
     if len(home) > 1:
-        text = re.sub(rf"{re.escape(home)}(?![\w.-])", "~", text)
+        text = re.sub(rf"{re.escape(home)}(?![\w-]|\.\w)", "~", text, flags=re.IGNORECASE)
     if user:
-        text = re.sub(rf"(?<=[/\\]){re.escape(user)}(?=[/\\\s:,]|$)", "USER", text, flags=re.MULTILINE)
+        text = re.sub(rf"(?<=[/\\]){re.escape(user)}(?!\w)", "USER", text, flags=re.IGNORECASE)
     return text

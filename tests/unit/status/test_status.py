@@ -562,3 +562,12 @@ def test_a_report_for_others_has_no_secrets():
     assert shared == "~/.qwen/ide/1.lock /home/adam/x /srv/USER/b /USER: adagio Bearer … ~\n/mnt/USER\n"
     assert without_secrets(r"C:\Users\ada\x D:\ada", r"C:\Users\ada", "ada") == r"~\x D:\USER"
     assert without_secrets("/var/x", "/", "") == "/var/x"
+
+
+def test_the_copy_has_no_name_of_the_user_at_the_end_of_a_sentence_or_in_another_case():
+    """As in the remedy for a CLI that runs in the home folder, above the one that is open."""
+    said = "Start it in /home/ada/app, or open /home/ada. See “/mnt/ada”, /mnt/ada's, (/srv/ada) and /home/ada.old/x."
+    wanted = "Start it in ~/app, or open ~. See “/mnt/USER”, /mnt/USER's, (/srv/USER) and /home/USER.old/x."
+    assert without_secrets(said, "/home/ada", "ada") == wanted
+    windows = without_secrets(r"c:\users\ADA\x and D:\Ada.", r"C:\Users\Ada", "Ada")
+    assert windows == r"~\x and D:\USER."
