@@ -265,9 +265,10 @@ class Chats:
         return [agent.command[0] for agent in agents if agent]
 
     def open_sessions(self) -> set[str]:
-        """The ids of the sessions that chats show."""
+        """The ids of the sessions that chats show, or see a turn to its end in."""
         unopened = {plain["session"] for _, plain in self._unopened.values()}
-        return (unopened | {chat.connection.session for chat in self.by_id.values()}) - {""}
+        chats = (*self.by_id.values(), *self._leaving)
+        return (unopened | {chat.connection.session for chat in chats}) - {""}
 
     def turn_written(self, chat_id: ChatId, turn: str, files: int) -> None:
         """So many files were found to be changed in a turn that has ended."""

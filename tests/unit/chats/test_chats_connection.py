@@ -150,6 +150,17 @@ async def test_a_daemons_turn_that_is_not_shown_any_more_is_seen_to_its_end(
     await until(lambda: not room.chats._leaving)
 
 
+async def test_a_session_is_a_chats_until_its_turn_was_seen_to_its_end(room: Room) -> None:
+    """Whoever reads transcripts would take it for one of a CLI in a terminal."""
+    stream = await room.opened()
+    write(stream, 1, "first")
+    await until(lambda: room.render.session)
+    room.chats.close(CHAT)
+    assert room.chats.open_sessions() == {"s"}
+    stream.send("turn_complete", 2, "p", promptId="p", stopReason="end_turn")
+    await until(lambda: not room.chats.open_sessions())
+
+
 async def test_a_daemons_turn_is_seen_to_its_end_though_a_frame_has_missed_its_tab_before_that_is_told(
     room: Room,
 ) -> None:
