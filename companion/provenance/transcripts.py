@@ -133,7 +133,10 @@ class TranscriptTurn:
     """Characters that its calls have replaced and written. From too many on they are nobody's."""
     is_over: bool = False
     state: Literal["new", "running", "ended", "old"] = "new"
-    """Whether the changes know of it. An old one was there before anybody looked: nothing is known of its writes."""
+    """Whether the changes know of it.
+
+    An old one was there before anybody looked, and nothing is known of its writes; or it is a chat's.
+    """
     logged: set[str] = field(default_factory=set[str])
     """The calls that were given to the log."""
     after: int = 0
@@ -756,6 +759,12 @@ class CliTranscript:
         """What to say of it if it isn't understood; None if it is, or if that can't be told yet."""
         is_strange = self._strange >= STRANGE
         return StrangeTranscript(KINDS[self.kind], self.path, self.version) if is_strange else None
+
+    def leave_turns(self) -> None:
+        """Leave its new turns to the chat that shows its session and tells of them, also once its tab is closed."""
+        for turn in self.talk.turns:
+            if turn.state == "new":
+                turn.state = "old"
 
     def has_all_of(self, turn: TranscriptTurn) -> bool:
         """Whether nothing of a turn seems to be on its way."""

@@ -191,6 +191,9 @@ class Provenance:
             found: dict[str, tuple[CliTranscript, list[WindowId]]] = {}
             for kind, window in sorted(allowed):
                 read, since = await asyncio.to_thread(_read, self._transcripts, kind, window, self._sharing(window))
+                for transcript in read:
+                    if transcript.talk.session in chats:
+                        transcript.leave_turns()
                 read = [transcript for transcript in read if transcript.talk.session not in chats]
                 for transcript in read:
                     found.setdefault(transcript.path, (transcript, []))[1].append(window)

@@ -850,6 +850,26 @@ async def test_a_transcript_of_a_chat_is_left_to_the_chat(tmp_path: Path) -> Non
     assert (terminal.looks.events, await terminal.why("a_line_that")) == ([], [("", "")])
 
 
+@pytest.mark.parametrize("is_over", [True, False], ids=["and is over", "and runs"])
+async def test_a_turn_of_a_chat_is_left_to_the_chat_though_its_tab_is_closed_then(
+    tmp_path: Path, is_over: bool
+) -> None:
+    terminal = await ready(tmp_path)
+    terminal.chats.add("s")
+    path = terminal.folder / "shop.py"
+    new = SHOP + "a_line_that_was_written_here = 1\n"
+    path.write_text(new)
+    for line in here(terminal, [ask("Write it"), *call(path, SHOP, new), *([done()] if is_over else [])]):
+        terminal.say(line)
+    await terminal.look(2)
+    terminal.chats.clear()
+    await terminal.look(3)
+    assert (terminal.looks.events, await terminal.why("a_line_that")) == ([], [("", "")])
+    terminal.say(here(terminal, [ask("Once more, in a terminal", "u2")])[0])
+    await terminal.look()
+    assert [event[0] for event in terminal.looks.events] == ["began"]
+
+
 async def test_of_two_sessions_in_one_folder_each_has_what_it_has_written_to_the_byte(tmp_path: Path) -> None:
     terminal = await ready(tmp_path)
     path, other = terminal.folder / "shop.py", terminal.transcript_of("session-2")
