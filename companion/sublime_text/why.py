@@ -247,11 +247,16 @@ def go_to(adapter: Adapter, window: sublime.Window, turn: LoggedTurn) -> None:
 
 
 def _place(chat: ChatView, turn: LoggedTurn) -> int | None:
-    """Where a chat has a turn: by its key, or by its prompt if that is there once."""
+    """Where a chat has a turn: by its key, or by the first line of its prompt if that is there once."""
     if (render := chat.render) is None:
         return None
     turns = render.marks.of(TurnStart)
     found = [each.start for each in turns if each.key == turn.turn]
-    if not found and (words := turn.prompt.strip().partition("\n")[0]):
-        found = [each.start for each in turns if words in chat.view.substr(sublime.Region(each.start, each.end))]
+    if not found and (words := _first_line(turn.prompt)):
+        shown = ((each.start, chat.view.substr(sublime.Region(each.start, each.end))) for each in turns)
+        found = [start for start, text in shown if _first_line(text.strip().partition("\n")[2]) == words]
     return found[0] + 1 if len(found) == 1 else None
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0].rstrip()

@@ -239,6 +239,20 @@ class TestInChat(ChatCase, _Asks):
         self.assertLess(place, text.index(PROMPT))
         self.assertLess(text.index(PROMPT) - place, 20)
 
+    def test_another_prompt_that_has_its_words_is_not_its_place_in_the_chat(self) -> Steps:
+        self.ask_why(2)
+        yield lambda: self.popups
+        shown, said = list[int](), list[str]()
+        self.show(self.message(f"{PROMPT} on Sundays", "user"), self.message("So be it."), session="session-7")
+        self.chat.record.keep(session="session-7")
+        room = loaded("sublime_text.why")
+        with (
+            patch.object(sublime.View, "show_at_center", lambda _, place: shown.append(place)),
+            patch.object(room, "say", lambda _, words: said.append(words)),
+        ):
+            self.popups[0][1]("said:0")
+        self.assertEqual((shown, said), ([], [room.NOT_SHOWN]))
+
 
 class TestCopy(written.ChangesCase):
     """A review that waits."""
