@@ -187,12 +187,15 @@ def _runs(lines: Sequence[str], calls: Sequence[int]) -> dict[int, tuple[Run, ..
 
 
 def is_seen(before: str, after: str, steps: Sequence[ReplayStep]) -> bool:
-    """Whether one of some steps has left a file as it says, to the byte. Only so many of them are looked at."""
+    """Whether one of some steps has left a file as it says, but for the line endings: to the byte.
+
+    The texts of the file have line feeds. Only so many steps are looked at.
+    """
     effort = Effort()
     with suppress(TooMuchError):
         for step in steps:
             effort.spend(len(before) + len(after))
-            old, new = step.replaced.old, step.replaced.new
+            old, new = step.replaced.old and _plain(step.replaced.old), _plain(step.replaced.new)
             if step.replaced.is_whole or old is None:
                 found = new == after != before
             else:

@@ -63,6 +63,22 @@ def test_many_short_lines_count_as_what_they_cost(compared: list[int]) -> None:
     assert len(compared) < 30
 
 
+@pytest.mark.parametrize(
+    "replaced",
+    [
+        TextReplacement("/p/a", "line 1\r\nline 2\r\n", "line 1\r\nLINE 2\r\n"),
+        TextReplacement("/p/a", BEFORE.replace("\n", "\r\n"), AFTER.replace("\n", "\r\n"), is_whole=True),
+    ],
+    ids=["a piece", "all of it"],
+)
+def test_a_turn_is_tied_to_a_file_whose_line_endings_it_tells(replaced: TextReplacement) -> None:
+    """Codex tells those of Windows; the texts of the file have line feeds."""
+    assert is_seen(
+        BEFORE, AFTER if replaced.is_whole else BEFORE.replace("line 2\n", "LINE 2\n"), [ReplayStep(0, replaced)]
+    )
+    assert not is_seen(BEFORE, BEFORE, [ReplayStep(0, replaced)])
+
+
 def test_a_turn_is_tied_to_a_file_with_a_limit_of_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
 
