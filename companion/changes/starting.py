@@ -121,12 +121,14 @@ class RoundStarts:
                 return
             had_round = folder.has_round
             goes_on = had_round and not anew and (folder.waits or not begins)
-            if not goes_on and not await self._have_one(window, folder, begins=begins, anew=anew):
+            is_there = goes_on or await self._have_one(window, folder, begins=begins, anew=anew)
+            if folder.has_round:  # also if it can't be scanned now: that is tried again
+                for each in folder.windows:
+                    self._watch(each)
+            if not is_there:
                 return
             nested = self._nested(folder)
             self._roots.publish_all(folder)
-            for each in folder.windows:
-                self._watch(each)
         for path in nested:
             await self._have(window, path, folder, begins=begins, anew=anew)
         if begins or had_round:

@@ -181,6 +181,23 @@ async def test_a_look_that_does_not_end_keeps_none_of_another_folder_waiting(
     await work.until(lambda: not work.rounds.roots.troubles(WINDOW))
 
 
+async def test_a_look_at_the_start_that_fails_is_tried_again(work: Work, monkeypatch: pytest.MonkeyPatch):
+    await work.begun()
+    work.rounds.close()
+
+    def failing(*_: object, **__: object) -> Any:
+        raise GitStoppedError("git diff-files was ended")
+
+    async with Work(work.stores, work.folders) as again:
+        with monkeypatch.context() as patched:
+            patched.setattr(Round, "scan", failing)
+            again.rounds.clis(WINDOW, (AGENT,))
+            await again.until(lambda: any("It is tried again." in said for said, _ in again.editor.said))
+            await again.until(lambda: not again.known.beginning.locked())
+        (work.path / "a.py").write_text("agent\n")
+        await again.until(lambda: "a.py" in again.rows)
+
+
 async def test_a_look_that_waits_for_the_persons_answer_is_not_late(work: Work, monkeypatch: pytest.MonkeyPatch):
     """One that doesn't end after the answer is."""
     monkeypatch.setattr(rounds, "LATE", 1.2)
