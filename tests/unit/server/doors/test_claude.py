@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
-import nturl2path
 import os
 import stat
 import threading
@@ -177,10 +177,11 @@ def test_what_the_settings_keep_back_is_not_told(
     assert path not in str(client.waiting)
 
 
+@pytest.mark.filterwarnings("ignore:'nturl2path' is deprecated:DeprecationWarning")
 @pytest.mark.parametrize("colon", [":", "%3A", "%3a"])
 def test_the_colon_of_a_drive_may_be_escaped_in_the_address_of_a_file(monkeypatch: pytest.MonkeyPatch, colon: str):
     """Copilot CLI escapes it on Windows."""
-    monkeypatch.setattr(claude, "url2pathname", nturl2path.url2pathname)
+    monkeypatch.setattr(claude, "url2pathname", importlib.import_module("nturl2path").url2pathname)
     assert claude.path_of(f"file:///c{colon}/proj/a%20b.py").lower() == r"c:\proj\a b.py"
 
 
