@@ -346,7 +346,9 @@ class Rounds:
         """No scan has ended for a while, though somebody is at work, and none waits for an answer of the person."""
         while True:
             await asyncio.sleep(LATE)
-            if not folder.is_asking and time.monotonic() - folder.scanned_at > LATE and not folder.trouble:
+            if folder not in self.roots.opened(window) or folder.is_asking or folder.trouble:
+                continue
+            if time.monotonic() - folder.scanned_at > LATE:
                 name = os.path.basename(folder.root)
                 folder.trouble = (
                     f"What agents write in {name} has not been listed for {LATE:.0f} seconds: its disk, or git, "

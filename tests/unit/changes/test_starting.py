@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from companion.changes import folder as folders
-from companion.changes import roots
+from companion.changes import roots, rounds
 from companion.changes.change_screen import SavedText
 from companion.changes.journal import Journal, StoppedError
 from companion.changes.round import Round
@@ -223,14 +223,18 @@ async def test_a_folder_whose_disk_hangs_can_be_removed_and_keeps_no_decision_wa
     await work.begun()
     (work.path / "a.py").write_text(AGENTS)
     await work.until(lambda: "a.py" in work.rows)
+    monkeypatch.setattr(rounds, "LATE", 1.0)
     monkeypatch.setattr(Round, "scan", scan)
     await work.until(hangs.is_set)
     work.folders.pop()
     work.rounds.opened(WINDOW)
     try:
         await work.until(lambda: str(slow) not in work.rounds.roots.folders)
+        said = [*work.editor.said]
         work.decisions.decide_files(WINDOW, work.rows_of(WINDOW), "undo")
         await work.until(lambda: (work.path / "a.py").read_text() == LINES)
+        await asyncio.sleep(1.5)
+        assert work.editor.said == said, "nobody is told any more that it is late"
     finally:
         answers.set()
 
