@@ -531,7 +531,9 @@ class Rounds:
 
         The last one comes first.
         """
-        found = [(folder.root, await folder.call(folder.turns)) for folder in self.roots.opened(window)]
+        # Where nothing waits the disk may hang.
+        waiting = [folder for folder in self.roots.opened(window) if folder.rows]
+        found = [(folder.root, await folder.call(folder.turns)) for folder in waiting]
         return {(root, path): made for root, files in found for path, made in files.items()}
 
     async def committed(self, root: str, path: str, *, in_index: bool) -> str | None:

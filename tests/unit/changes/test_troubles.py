@@ -176,6 +176,8 @@ async def test_a_look_that_does_not_end_keeps_none_of_another_folder_waiting(
         await work.until(lambda: "b.py" in work.rows)
         [trouble] = work.rounds.roots.troubles(WINDOW)
         assert "write in slow has not been listed" in trouble
+        async with asyncio.timeout(20):  # the Review shows no file without that
+            assert {path for _, path in await work.rounds.turns(WINDOW)} == {"a.py", "b.py"}
     finally:
         go_on.set()
     await work.until(lambda: not work.rounds.roots.troubles(WINDOW))
