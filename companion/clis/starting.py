@@ -27,6 +27,9 @@ def settings_folder(family: CliFamily, variables: Mapping[str, str], cwd: str = 
     named = variables.get(habits.home_variable)
     if named and habits.home_is_folder:
         return Path(cwd, os.path.expanduser(named))
+    above, _, own = habits.folder.rpartition("/")
+    if above == ".config" and (config := variables.get("XDG_CONFIG_HOME")):
+        return Path(cwd, config, own)
     home = variables.get("USERPROFILE" if os.name == "nt" else "HOME")
     return Path(named or home or Path.home(), habits.folder)
 

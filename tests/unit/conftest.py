@@ -110,6 +110,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(name, str(home))
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setenv("QWEN_HOME", str(home / ".qwen"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     for name in ("TMP", "TEMP", *VARIABLES):
         # Set first: monkeypatch then also removes, after the test, what the companion has set.
         monkeypatch.setenv(name, "")

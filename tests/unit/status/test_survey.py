@@ -266,6 +266,10 @@ def test_where_the_settings_of_a_cli_are(tmp_path: Path):
     assert folder(QWEN_CODE, HOME="/h", USERPROFILE="/h") == Path("/h/.qwen")
     assert folder(GEMINI_CLI, GEMINI_CLI_HOME="/g", HOME="/h") == Path("/g/.gemini")
     assert folder(GEMINI_CLI) == Path.home() / ".gemini"
+    assert folder(OPENCODE, HOME="/h", USERPROFILE="/h") == Path("/h/.config/opencode")
+    assert folder(OPENCODE, HOME="/h", XDG_CONFIG_HOME="/c") == Path("/c/opencode")
+    assert folder(OPENCODE, OPENCODE_CONFIG_DIR="/o", XDG_CONFIG_HOME="/c") == Path("/o")
+    assert folder(QWEN_CODE, HOME="/h", USERPROFILE="/h", XDG_CONFIG_HOME="/c") == Path("/h/.qwen")
 
 
 def test_where_a_cli_looks_for_editors(home: Path, tmp_path: Path):
