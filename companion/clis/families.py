@@ -137,6 +137,8 @@ class Habits:
     """The files of its settings, in its folder. Where two of them differ, the later one wins."""
     project_settings: tuple[str, ...] = ()
     """Those of a project, in the project, which win; empty if they are in the folder of the same name there."""
+    reads_above: bool = False
+    """Whether it reads those of the folders above, too, up to the work tree's own."""
     approval: Callable[[Sequence[Mapping[str, Any]]], object] | None = None
     """What all its settings say of the approval mode, if one key doesn't tell it."""
     mode_variables: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -473,6 +475,7 @@ OPENCODE = CliFamily(
             ".opencode/opencode.json",
             ".opencode/opencode.jsonc",
         ),
+        reads_above=True,
         approval=_edit_permission,
         # Settings, or the names of files and folders with them, which win over those of the folder.
         mode_variables={

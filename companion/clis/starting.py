@@ -44,8 +44,20 @@ def settings_of(family: CliFamily, home: Path, project: str = "") -> list[tuple[
     found = [(path, read_settings(path)) for path in (home / name for name in habits.settings)]
     if project:
         names = habits.project_settings or [os.path.join(habits.folder, name) for name in habits.settings]
-        found += [(path, read_settings(path, below=project)) for path in (Path(project, name) for name in names)]
+        above = list(_work_tree(Path(project))) if habits.reads_above else [Path(project)]
+        # The nearest folder wins, but not where its settings are in a folder of their own: there the outermost does.
+        places = [(folder, name) for folder in reversed(above) for name in names if not os.path.dirname(name)]
+        places += [(folder, name) for folder in above for name in names if os.path.dirname(name)]
+        found += [(path, read_settings(path, below=str(folder))) for folder, name in places for path in [folder / name]]
     return found
+
+
+def _work_tree(folder: Path) -> Iterator[Path]:
+    """A folder and those above it, up to the root of its work tree; all of them if it is in none."""
+    for one in (folder, *folder.parents):
+        yield one
+        if os.path.lexists(one / ".git"):
+            return
 
 
 _OFF = frozenset({"", "false", "0", "no", "off", "n"})

@@ -293,6 +293,7 @@ def test_the_approval_mode_of_gemini_cli(home: Path):
 
 def test_the_settings_of_claude_code_and_of_opencode(home: Path, tmp_path: Path):
     """Those of a project are in its `.claude`, and in the project itself."""
+    (tmp_path / ".git").mkdir()
     write(home / ".claude" / "settings.json", {"permissions": {"defaultMode": "acceptEdits"}})
     write(home / ".config" / "opencode" / "opencode.json", {"permission": {"edit": "ask"}})
     for family, approval in ((CLAUDE_CODE, "acceptEdits"), (OPENCODE, "ask")):
@@ -326,10 +327,34 @@ def test_what_opencode_does_before_it_changes_a_file(
     home: Path, tmp_path: Path, home_files: dict[str, object], project_files: dict[str, object], mode: str | None
 ):
     """Each case was seen with `opencode debug config` and `opencode debug agent build` of 1.18.34."""
+    (tmp_path / ".git").mkdir()
     for folder, files in ((home / ".config" / "opencode", home_files), (tmp_path, project_files)):
         for name, said in files.items():
             write(folder / name, said if str(said).startswith('{"') else {"permission": said})
     assert survey.look_at(cli(OPENCODE, cwd=str(tmp_path), variables=None).running).approval == mode
+
+
+@pytest.mark.parametrize(
+    ("files", "mode"),
+    [
+        ({"opencode.json": "ask"}, "ask"),
+        ({"opencode.json": "ask", "a/opencode.json": "allow"}, "allow"),
+        ({"a/opencode.jsonc": "deny", "a/b/opencode.json": "ask"}, "ask"),
+        ({"a/b/opencode.json": "allow", ".opencode/opencode.json": "ask"}, "ask"),
+        ({".opencode/opencode.json": "deny", "a/.opencode/opencode.json": "ask"}, "deny"),
+        ({"../opencode.json": "ask"}, None),
+    ],
+)
+def test_opencode_reads_the_settings_of_all_folders_of_a_work_tree(
+    home: Path, tmp_path: Path, files: dict[str, str], mode: str | None
+):
+    """Each case was seen with `opencode debug config` of 1.18.34."""
+    root = tmp_path / "root"
+    (root / "a" / "b").mkdir(parents=True)
+    (root / ".git").mkdir()
+    for name, said in files.items():
+        write(root / name, {"permission": {"edit": said}})
+    assert survey.look_at(cli(OPENCODE, cwd=str(root / "a" / "b"), variables=None).running).approval == mode
 
 
 @pytest.mark.parametrize(
@@ -347,6 +372,7 @@ def test_a_variable_that_decides_what_is_asked_counts_more_than_settings(
     tmp_path: Path, family: CliFamily, name: str, value: str, mode: str | None
 ):
     """Where it takes more than a look to know, nothing is claimed."""
+    (tmp_path / ".git").mkdir()
     write(tmp_path / "opencode.json", {"permission": "allow"} if mode else {})
     variables = {"HOME": str(tmp_path / "home"), "USERPROFILE": str(tmp_path / "home"), name: value}
     found = survey.look_at(cli(family, cwd=str(tmp_path), variables=variables).running)
