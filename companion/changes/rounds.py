@@ -443,9 +443,15 @@ class Rounds:
         await self.roots.in_each(window, begin_new)
 
     async def undone_since(self, window: WindowId) -> list[str]:
-        """A line for each change that the person has undone and no agent was told of yet, the oldest first."""
-        found = [(folder, await folder.call(folder.undo.unsent_notes)) for folder in self.roots.opened(window)]
-        return [line for _, lines in found for line in lines]
+        """A line for each change that the person has undone and no agent was told of yet, the oldest first.
+
+        Of the files that the window has and doesn't exclude: another one may have the folder, too, or have had it.
+        """
+        sees = self.roots.sees(window)
+        found = [
+            await folder.call(folder.undo.unsent_notes, folder.below(sees)) for folder in self.roots.opened(window)
+        ]
+        return [line for lines in found for line in lines]
 
     async def notes_sent(self, window: WindowId, lines: Sequence[str]) -> None:
         """These lines were sent to an agent."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -60,6 +60,11 @@ class Write:
     """Whether the baseline is to have the file no longer."""
     whole: str = ""
     """The path of the renamed file that this is a part of: either all of its parts are written or none."""
+
+
+def _about(paths: Iterable[str]) -> tuple[str, ...]:
+    """How the lines for the agents about some files begin."""
+    return tuple(f"{path}{mark}" for path in paths for mark in (":", ", line"))
 
 
 def files_of(writes: Iterable[Write]) -> int:
@@ -404,10 +409,17 @@ class RoundUndo:
                 return
         self._round.stay({path: ()})
 
-    def unsent_notes(self) -> list[str]:
-        """The lines of what was undone, is not back, and was not told yet."""
-        notes = [*self._state.unsent_notes.values(), *(operation.notes for operation in self._state.decided)]
-        return [line for each in notes for line in each]
+    def unsent_notes(self, sees: Callable[[str], bool] = lambda _: True) -> list[str]:
+        """The lines of what was undone, is not back, and was not told yet, about the files that somebody `sees`."""
+        notes = [line for path, lines in self._state.unsent_notes.items() if sees(path) for line in lines]
+        for operation in self._state.decided:
+            hidden = {path for path in operation.paths if not sees(path)}
+            if not hidden:
+                notes += operation.notes
+                continue
+            shown, old = _about(operation.paths - hidden), tuple(f" {path}" for path in hidden)
+            notes += [note for note in operation.notes if note.startswith(shown) and not note.endswith(old)]
+        return notes
 
     def notes_sent(self, lines: Sequence[str]) -> None:
         """These lines were told."""
@@ -501,8 +513,7 @@ class RoundUndo:
         if rest or left:
             operation.disk = rest
             operation.base = {path: pair for path, pair in operation.base.items() if path not in back}
-            about = tuple(f"{path}{mark}" for path in back for mark in (":", ", line"))
-            operation.notes = [note for note in operation.notes if not note.startswith(about)]
+            operation.notes = [note for note in operation.notes if not note.startswith(_about(back))]
         else:
             self._state.decided.remove(operation)
             self._round.put_off_no_more(operation.going)

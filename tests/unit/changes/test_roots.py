@@ -122,6 +122,26 @@ async def test_each_window_excludes_by_its_own_setting(windows: Windows):
     assert (windows.path / "inner" / "b.py").read_text() == "agent\n"
 
 
+async def test_the_agents_of_a_window_are_told_what_was_undone_in_its_own_files_alone(windows: Windows):
+    """Another window has the folder, too, and undoes what this one doesn't have, or excludes."""
+    (windows.path / "inner" / "c.py").write_text(LINES)
+    windows.settings_of_second = replace(Settings(), context_exclude=("c.py",))
+    await windows.open_both()
+    for name in ("a.py", "inner/b.py", "inner/c.py"):
+        (windows.path / name).write_text(f"of the agent in {name}\n{LINES}")
+    await windows.until(lambda: len(windows.listed(WINDOW)) == 3)
+    windows.decisions.decide_files(WINDOW, windows.rows_of(WINDOW), "undo")
+    await windows.until(lambda: not windows.listed(WINDOW))
+    told = await windows.rounds.undone_since(SECOND)
+    assert told == ["inner/b.py, line 1: “of the agent in inner/b.py” was undone"]
+    await windows.rounds.notes_sent(SECOND, told)
+    assert await windows.rounds.undone_since(SECOND) == []
+    left = await windows.rounds.undone_since(WINDOW)
+    assert {line.partition(",")[0] for line in left} == {"a.py", "inner/c.py"}
+    windows.settings = replace(windows.settings, context_exclude=("c.py",))
+    assert [line.partition(",")[0] for line in await windows.rounds.undone_since(WINDOW)] == ["a.py"]
+
+
 @pytest.mark.parametrize("is_restarted", [False, True])
 async def test_an_outer_folder_that_comes_takes_what_waits_along(windows: Windows, is_restarted: bool):
     inner, all_folders = windows.path / "inner" / "b.py", windows.folders
