@@ -272,12 +272,18 @@ class Folder:
             )
         return ""
 
-    def forget(self) -> None:
-        """Remove everything from the store, on the worker thread."""
+    def forget(self) -> bool:
+        """Remove everything from the store, on the worker thread. Returns whether nothing of it is left."""
         self._parts = None
         self.rows = []
         if self._place:
             places.empty(self._place.path)
+        return not os.path.lexists(self.store)
+
+    @property
+    def store(self) -> str:
+        """The path of the store; empty if none is taken."""
+        return self._place.path if self._place else ""
 
     def _make(self, program_path: str, store: str) -> None:
         self._git = Git(program_path, store, self.root)

@@ -220,6 +220,11 @@ def shrink(folder: str | None = None, *, everything: bool = False) -> list[str]:
     return gone
 
 
+def there(folder: str | None = None) -> list[str]:
+    """The stores that are there, also those of other editors."""
+    return [path for path, _ in _all(folder or stores())]
+
+
 def _all(folder: str) -> Iterator[tuple[str, float]]:
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):

@@ -49,6 +49,8 @@ SETTLED = 6.0
 THEY_ARE_MINE = "Qwen: They Are Mine"
 """The command that answers."""
 UNASKED = "To be asked first, {how}: {agent} writes files without asking."
+STAY = "Not removed: {left}. Another editor has them, or the disk refuses it."
+"""Said of snapshots."""
 
 
 NAMING = 120.0
@@ -292,13 +294,20 @@ class Rounds:
         self.roots.background(self._forget(window))
 
     async def _forget(self, window: WindowId) -> None:
-        folders = list(self.roots.folders.values())
-        for folder in folders:
+        before = await asyncio.to_thread(places.there, self.roots.stores)
+        own, left = set[str](), 0
+        for folder in list(self.roots.folders.values()):
             with contextlib.suppress(FolderClosedError):  # it goes with those that no window has
                 async with folder.lock:
-                    await folder.call(folder.forget)
-        gone = await asyncio.to_thread(places.shrink, self.roots.stores, everything=True)
-        self._editor.messenger.mention(f"Snapshots removed: {len(gone) + len(folders)}.", window)
+                    left += not await folder.call(folder.forget)
+                    own.add(folder.store)
+        await asyncio.to_thread(places.shrink, self.roots.stores, everything=True)
+        left += len({*await asyncio.to_thread(places.there, self.roots.stores)} - own)
+        said = f"Snapshots removed: {max(0, len(before) - left)}."
+        if left:
+            self._editor.messenger.say(f"{said} {STAY.format(left=left)}", window)
+        else:
+            self._editor.messenger.mention(said, window)
         for number in list(self.roots.windows):
             self.roots.publish(number)
             if self.roots.window(number).at_work:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -477,6 +479,35 @@ async def test_to_forget_snapshots_frees_all_of_them_and_the_journal(work: Work)
     assert [path for path in work.stores.rglob("*") if path.is_dir()] == []
     assert {path.name.rpartition(".")[2] for path in work.stores.iterdir()} <= {"lock", "pid"}
     assert not work.rows
+
+
+async def test_snapshots_that_another_editor_has_or_the_disk_keeps_are_said_to_stay(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+):
+    """A secret may be in them, and the person believes what is said to be gone."""
+    await work.begun()
+    place = places.hold("/other", str(work.stores))
+    for root in ("/other", "/refused", "/gone"):
+        store = work.stores / places.store_name(root)
+        (store / "objects").mkdir(parents=True)
+        (store / "objects/blob").write_text("secret")
+    real = shutil.rmtree
+
+    def refuses(path: str, **more: Any) -> None:
+        if not path.endswith(places.store_name("/refused")):
+            real(path, **more)
+
+    monkeypatch.setattr(shutil, "rmtree", refuses)
+    work.rounds.clis(WINDOW, ())
+    await work.until(lambda: not work.known.at_work)
+    work.rounds.forget(WINDOW)
+    await work.until(lambda: work.editor.said)
+    [said] = [said for said, _ in work.editor.said]
+    assert said.startswith("Snapshots removed: 2. Not removed: 2.")
+    assert {path.name for path in work.stores.iterdir() if path.is_dir()} == {
+        places.store_name(root) for root in ("/other", "/refused")
+    }
+    place.release()
 
 
 async def test_what_the_setting_excludes_is_listed_without_content(work: Work):
