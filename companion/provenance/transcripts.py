@@ -958,11 +958,12 @@ def _listed(folder: str, begins: tuple[str, ...] = ("",)) -> list[str]:
 
 
 def _days(base: str) -> Iterator[str]:
-    """The folders of the last two days of Codex."""
-    for year in sorted(_listed(os.path.join(base, "sessions")))[-1:]:
-        for month in sorted(_listed(os.path.join(base, "sessions", year)))[-1:]:
-            named = sorted(_listed(os.path.join(base, "sessions", year, month)))[-2:]
-            yield from (os.path.join("sessions", year, month, day) for day in named)
+    """The folders of the last two days of Codex, which may be in two months or years."""
+    found = ["sessions"]
+    for _ in ("year", "month", "day"):
+        below = (os.path.join(folder, name) for folder in found for name in _listed(os.path.join(base, folder)))
+        found = sorted(below)[-2:]
+    yield from found
 
 
 def _newest(folder: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -258,6 +259,21 @@ async def test_the_transcripts_of_a_folder_are_found_among_those_of_any_number_o
     await terminal.play(terminal.recorded(RECORDED[kind]))
     assert [said for said, _ in await terminal.why("raise ValueError")] == [
         "Refuse titles that we do not sell (task #1)"
+    ]
+
+
+async def test_a_session_of_codex_goes_on_after_the_end_of_its_month_and_year(tmp_path: Path) -> None:
+    terminal = await ready(tmp_path, "codex")
+    days = terminal.transcript.parents[3]
+    for day in ("2025/12/29", "2026/01/01"):
+        (days / day).mkdir(parents=True)
+        (days / day / "rollout-1.jsonl").touch()
+    shutil.rmtree(days / "2026" / "11")
+    (days / "2025" / "12" / "31").mkdir()
+    terminal.transcript = days / "2025" / "12" / "31" / "rollout-1.jsonl"
+    await terminal.play(terminal.recorded(RECORDED["codex"]))
+    assert await terminal.why("raise ValueError") == [
+        ("Refuse titles that we do not sell (task #1)", "Reason 1 of task 1.")
     ]
 
 
