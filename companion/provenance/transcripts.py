@@ -638,7 +638,8 @@ def _patched(patch: str, full: Callable[[str], str]) -> Iterator[TextReplacement
     for kind, name, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         moved = _MOVE.match(text)
         for hunk in _HUNK.split(text) if kind != "Delete" else ():
-            old, new = _sides([line + "\n" for line in hunk.split("\n")[:-1]])
+            empty = " " if kind == "Update" else ""  # models leave out the space before an empty line
+            old, new = _sides([(line or empty) + "\n" for line in hunk.split("\n")[:-1]])
             # A piece without any other line may be at the end, or after a line that the patch only names.
             if old or (new and kind == "Add"):
                 yield TextReplacement(full(moved[1] if moved else name), old if kind == "Update" else None, new)

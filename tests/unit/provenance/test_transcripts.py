@@ -1179,6 +1179,13 @@ PATCH = """\
 """
 
 
+def test_an_empty_line_of_a_patch_is_one_of_the_file() -> None:
+    """Models leave out the space before it."""
+    lines = ["*** Begin Patch", "*** Update File: /a.py", "@@", " a", "", "-b", "+c", "*** End Patch", ""]
+    [found] = transcripts._patched("\n".join(lines), str)
+    assert (found.old, found.new) == ("a\n\nb\n", "a\n\nc\n")
+
+
 def test_the_lines_of_a_patch_are_those_of_its_files() -> None:
     """Those of a piece that could be anywhere are nobody's."""
     found = transcripts._patched(PATCH, "/x/".__add__)
