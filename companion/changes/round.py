@@ -155,8 +155,11 @@ class Round:
         last = self.store.open(found.now if found else None)
         if found is None:
             return False
-        if not found.now.is_made:
+        if not found.now.is_made:  # nor is any other one: they are all as the round began
             found.base = found.now = last
+            found.checkpoints = [
+                replace(each, disk=last, base=last, end=each.end and last) for each in found.checkpoints
+            ]
         self.store.resume(found.base, found.modes)
         self.state = found
         return True

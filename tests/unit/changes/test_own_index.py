@@ -12,7 +12,7 @@ import pytest
 from companion.snapshots import store as store_module
 from companion.snapshots.store import TooLargeError
 
-from .folders import Folder, committed, git, tree
+from .folders import AGENT, Folder, committed, git, tree
 
 TEXT = "one\ntwo\nthree\n"
 OLD = 1_600_000_000
@@ -251,6 +251,17 @@ def test_a_file_is_known_from_the_moment_at_which_its_round_begins(folder: Folde
     folder.reopen()
     assert folder.listed() == kinds
     folder.undo_all_to(before)
+
+
+def test_a_checkpoint_that_was_taken_as_the_round_began_is_whole_after_a_kill(folder: Folder):
+    committed(folder.path)
+    folder.round.begin()
+    folder.checkpoints.begin_turn(AGENT, "make it better", "turn-1", 0)
+    assert not folder.round.state.base.is_made
+    folder.reopen()
+    folder.write("a.txt", "agent\n")
+    folder.scan()
+    assert [path for path, *_ in folder.checkpoints.of_turn("turn-1") or ()] == ["a.txt"]
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
