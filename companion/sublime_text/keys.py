@@ -7,9 +7,11 @@ editor loads last.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import sublime
+
+from ..json_text import as_list, as_object
 
 OWN = "qwen_companion"
 """What our commands and the contexts of our keys begin with."""
@@ -80,16 +82,19 @@ def _read(name: str) -> list[_Binding]:
         found = sublime.decode_value(sublime.load_resource(name))
     except (OSError, ValueError):
         return []
-    listed = found if isinstance(found, list) else []
-    return [_binding(cast("dict[str, Any]", each)) for each in listed if isinstance(each, dict) and each.get("keys")]
+    return [binding for each in as_list(found) if (binding := _binding(as_object(each)))]
 
 
-def _binding(each: Mapping[str, Any]) -> _Binding:
-    args = {name: value for name, value in (each.get("args") or {}).items() if name != "by_key"}
-    contexts = [str(context.get("key", "")) for context in each.get("context") or ()]
-    is_for_us = not contexts or any(context.startswith(OWN) for context in contexts)
-    keys = tuple(map(_normalized, each["keys"]))
-    return _Binding(keys, str(each.get("command", "")), args, is_for_us, is_everywhere=not contexts)
+def _binding(each: Mapping[str, Any]) -> _Binding | None:
+    """A binding of a keymap; None if it has no keys, or something else in their place."""
+    keys = as_list(each.get("keys"))
+    if not keys or not all(isinstance(key, str) and key for key in keys):
+        return None
+    args = {name: value for name, value in as_object(each.get("args")).items() if name != "by_key"}
+    contexts = [str(as_object(context).get("key", "")) for context in as_list(each.get("context"))]
+    is_everywhere = not each.get("context")
+    is_for_us = is_everywhere or any(context.startswith(OWN) for context in contexts)
+    return _Binding(tuple(map(_normalized, keys)), str(each.get("command", "")), args, is_for_us, is_everywhere)
 
 
 def _normalized(key: str) -> str:

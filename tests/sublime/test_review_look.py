@@ -156,6 +156,26 @@ class TestReach(ChangesCase):
             self.assertEqual((keys.KEYS.of("undo_change"), keys.KEYS.in_brackets("undo_change")), ("", ""))
             self.assertEqual(keys.KEYS.of("go_to_diff", previous=True), "⇧F8" if mac else "Shift+F8")
 
+    def test_a_mistake_in_the_persons_keymap_costs_no_diff_and_no_other_key(self) -> Steps:
+        keys, load = loaded("sublime_text.keys"), sublime.load_resource
+        theirs = """[
+            { "keys": ["f9"], "command": "qwen_companion_go_to_diff" },
+            { "keys": "f10", "command": "build" },
+            { "keys": [null, 7], "command": "build" },
+            { "keys": [""], "command": "build" },
+            { "keys": ["f7"], "command": "build", "args": ["a"] },
+            { "keys": ["f7"], "command": "build", "context": { "key": "selector" } },
+            { "keys": ["f7"], "command": "build", "context": ["selector", { "key": null }] },
+            { "keys": ["f7"] },
+            ["f7", "build"], "f7", null,
+        ]"""
+        wanted = "Packages/User/Default.sublime-keymap"
+        self.addCleanup(keys.KEYS.forget)
+        with patch.object(sublime, "load_resource", lambda name: theirs if name == wanted else load(name)):
+            keys.KEYS.forget()
+            yield from self.open_changes()
+            self.assertIn("Next F9 · Keep", self.proposal.get_status(KEYS))
+
     def test_the_status_bar_says_which_change_the_caret_is_in_and_names_the_keys(self) -> Steps:
         yield from self.open_changes()
         keys = "Accept Ctrl+S · Reject Shift+Esc · Next F8 · Keep Ctrl+F8 · Undo Ctrl+Shift+F8"
