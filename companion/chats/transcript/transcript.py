@@ -343,7 +343,8 @@ class _Flow:
         text = wording.ending(turn)
         if text:
             return self._next(self._side, is_line=True), Writer(text)
-        is_told = bool(turn.items) and isinstance(turn.items[-1], ChatNotice)  # why it does not work
+        last = turn.items[-1] if turn.items else None
+        is_told = isinstance(last, ChatNotice) and not last.is_aside  # why it does not work
         if turn.state == "running" and self._side == "user" and not is_told:
             return self._next("agent", is_line=True), Writer(f"◐{GAP}Working…")
         return "", _NOTHING

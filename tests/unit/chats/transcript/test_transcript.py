@@ -258,6 +258,11 @@ def test_a_turn_that_runs_without_a_word_says_that_it_does():
     assert lines(Message("user", "Go"), state="running", cancelling=True)[-1] == "— Cancelling… —"
 
 
+def test_a_turn_that_runs_says_that_it_does_though_its_agent_has_given_a_notice():
+    said = lines(Message("user", "Go"), ChatNotice("Note: the model is busy", is_aside=True), state="running")
+    assert said[-4:] == ["— Note: the model is busy —", "", "◆ Qwen Code", "◐ Working…"]
+
+
 def test_a_message_without_words_shows_nothing():
     assert lines(Message("answer", "\n"), Message("thought", " "), Message("user", "")) == []
 
