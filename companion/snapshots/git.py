@@ -327,17 +327,21 @@ def few_batches(paths: Sequence[str]) -> list[Sequence[str]]:
 
 
 def merge(ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
-    """Two descendants of a content merged; None if they conflict, are binary, or there is no git program."""
+    """Two descendants of a content merged; None if they conflict or are binary.
+
+    Raises OSError: there is no git program, or no place for the texts.
+    """
     if ours == base:
         return theirs
     if theirs in (base, ours):
         return ours
+    git = program()
     with tempfile.TemporaryDirectory(prefix="qwen-companion-") as folder:
         names = [os.path.join(folder, name) for name in ("ours", "base", "theirs")]
+        for name, data in zip(names, (ours, base, theirs), strict=True):
+            with open(name, "wb") as file:
+                file.write(data)
         try:
-            for name, data in zip(names, (ours, base, theirs), strict=True):
-                with open(name, "wb") as file:
-                    file.write(data)
-            return Git(program(), folder, folder).run("merge-file", "-p", "--", *names)
+            return Git(git, folder, folder).run("merge-file", "-p", "--", *names)
         except OSError:
             return None  # git ends with the number of conflicts, or with 255 for a binary file

@@ -203,6 +203,20 @@ class TestUnsavedText(CompanionCase):
         self.assertEqual(text_of(self.view), f"mine {BEFORE}")
         self.assertTrue(self.screen.phantoms(self.view, PHANTOM))
 
+    def test_what_can_not_be_merged_for_another_reason_is_not_said_to_conflict(self) -> Steps:
+        self.type("mine\n")
+        yield from self.agent_writes(BEFORE.replace("line 6\n", "line six\n"))
+        git = loaded("snapshots.git")
+        missing = git.GitMissingError("Git is not on the PATH of Sublime Text")
+        with patch.object(git, "program", Mock(side_effect=missing)):
+            self.screen.click(self.view, "merge")
+            yield lambda: self.screen.said("Git is not on the PATH")
+        self.file.unlink()
+        self.screen.click(self.view, "merge")
+        yield lambda: self.screen.said(f"{self.file.name} can't be read.")
+        self.assertFalse(self.screen.said("changed the same lines"))
+        self.assertEqual(text_of(self.view), f"mine\n{BEFORE}")
+
     def test_the_agents_text_is_taken_as_one_step_of_undo(self) -> Steps:
         self.type("mine\n")
         after = BEFORE.replace("line 6\n", "line six\n")

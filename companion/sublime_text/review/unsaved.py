@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import sublime
 
 from ...changes.change_screen import SavedText
+from ...editor import sentence
 from ...review.changes import changes
 from ...review.compare import Change
 from ...review.disk import Encodings, SourceText, Stamp, decoded, read_bytes, stamp
@@ -49,7 +50,9 @@ LOST = "{name} was written by another program since it was loaded here, and what
 
 PHANTOM = "qwen_companion.unsaved"
 MERGED = "Both texts are merged in the tab. It is not saved yet: look at it first."
-CONFLICT = "Both have changed the same lines, so they can't be merged. Your text stays in the tab."
+STAYS = "Your text stays in the tab."
+CONFLICT = f"Both have changed the same lines, so they can't be merged. {STAYS}"
+NO_BASE = f"It isn't known what both texts were made of, so they can't be merged. {STAYS}"
 TAKEN = "The tab has the agent's text now. Undo brings yours back."
 CHANGED = "The text or the file has changed meanwhile. Try again."
 READINGS = 5
@@ -398,12 +401,12 @@ class UnsavedTexts:
             case _:
                 pass
 
-    def _put(self, written: _Written, mine: str, found: tuple[str, _Theirs] | None) -> None:
+    def _put(self, written: _Written, mine: str, found: tuple[str, _Theirs] | str) -> None:
         view = written.view
         if not view.is_valid() or self._is_other(written, mine):
             return
-        if found is None:
-            say(view.window(), CONFLICT)
+        if isinstance(found, str):
+            say(view.window(), found)
             return
         merged, theirs = found
         if merged != mine:
@@ -513,23 +516,31 @@ def _digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _merged(written: _Written, mine: str, encodings: Encodings) -> tuple[str, _Theirs] | None:
-    """The text of a tab and what is on the disk now, merged, and the latter; None if they conflict. Blocks."""
+def _merged(written: _Written, mine: str, encodings: Encodings) -> tuple[str, _Theirs] | str:
+    """The text of a tab and what is on the disk now, merged, and the latter; or why they can't be. Blocks."""
+    try:
+        return _merge(written, mine, encodings)
+    except OSError as error:  # there is no git, or no room
+        return f"{sentence(error)} {STAYS}"
+
+
+def _merge(written: _Written, mine: str, encodings: Encodings) -> tuple[str, _Theirs] | str:
     from ...snapshots.git import merge  # noqa: PLC0415 - git's module would stall the UI thread
 
-    def merge_texts(base: str | None, theirs: str) -> str | None:
-        texts = None if base is None else [text.encode("utf-8", "surrogatepass") for text in (mine, base, theirs)]
-        merged = merge(*texts) if texts else None
+    def merge_texts(base: str, theirs: str) -> str | None:
+        merged = merge(*(text.encode("utf-8", "surrogatepass") for text in (mine, base, theirs)))
         return None if merged is None else merged.decode("utf-8", "surrogatepass")
 
     theirs, base, merged = _theirs(written.path, encodings), written.bases.before, written.bases.merged
     if theirs is None:
-        return None
+        return f"{os.path.basename(written.path)} can't be read. {STAYS}"
+    if base is None:
+        return NO_BASE
     # The person may have undone the last merge: then it is no base for this one.
     if merged is not None and merge_texts(base, merged) == mine:
         base = merged
     text = merge_texts(base, theirs.text)
-    return None if text is None else (text, theirs)
+    return CONFLICT if text is None else (text, theirs)
 
 
 class _Offer(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 
 from companion.changes.rows import MAX_NOTES, limited
 from companion.snapshots.files import WriteRefusedError
-from companion.snapshots.git import merge
+from companion.snapshots.git import GitMissingError, merge
 
 from .folders import AGENT, Folder, committed, git
 from .work import LINES
@@ -206,7 +206,8 @@ def test_both_sides_of_a_file_are_merged_byte_for_byte():
 def test_without_git_only_one_sided_changes_are_merged(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", os.devnull)
     assert merge(b"a", b"a", b"b") == b"b"
-    assert merge(b"a\n1\n", b"a\n", b"b\n") is None
+    with pytest.raises(GitMissingError):
+        merge(b"a\n1\n", b"a\n", b"b\n")
 
 
 def test_a_change_that_has_moved_since_it_was_seen_is_told_once_where_it_is(folder: Folder):
