@@ -156,7 +156,7 @@ class _Conversation:
         self.written_by = 0.0
         """When what is read now was there, in Unix time."""
         self.begins_later = False
-        """Whether the beginning was not read, so that what comes first belongs to a prompt."""
+        """Whether what comes first belongs to a prompt that is not known, such as when the beginning was not read."""
         self.is_theirs = True
         """Whether what is done now was asked for by the person, as far as is known."""
         self.awaits_prompt = False
@@ -725,12 +725,14 @@ class CliTranscript:
         for line in lines:
             if not line:  # it can't be read, and may be a prompt
                 self.talk.begins(is_theirs=False)
+            is_typed = True
             if self.kind == "gemini" and line.get("type") == "user" and "displayContent" not in line:
                 typed = self._typed_beside() if typed is None else typed
                 words = _typed(line.get("content"))
-                self._feed({**line, "displayContent": ""} if words and words not in typed else line)
-            else:
-                self._feed(line)
+                is_typed = not words or words in typed
+            if not is_typed:
+                self.talk.begins_later = True
+            self._feed(line if is_typed else {**line, "displayContent": ""})
 
     def _typed_beside(self) -> frozenset[str]:
         """What was typed into Gemini CLI, which writes that into another file."""

@@ -227,6 +227,18 @@ async def test_a_session_without_a_prompt_or_with_a_sub_agents_lines_is_not_call
         assert terminal.reasons.strange == (), kind
 
 
+async def test_a_session_of_gemini_cli_into_which_nothing_was_typed_is_not_called_strange(tmp_path: Path) -> None:
+    """`gemini -p`, and what a chat shows: their prompts are in no log."""
+    terminal = Terminal(tmp_path.resolve(), "gemini")
+    await terminal.look()
+    prompt = {"type": "user", "id": "u", "content": [{"text": "Write it"}]}
+    terminal.added.add("Write it")
+    for line in (prompt, *[{"type": "gemini", "id": "g", "content": "So."}] * 50):
+        terminal.say(line)
+    await terminal.look()
+    assert (terminal.reasons.strange, terminal.looks.events) == ((), [])
+
+
 def test_the_end_of_a_long_turn_is_no_strange_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcripts, "TAIL", 10_000)
     path = tmp_path / "long.jsonl"
