@@ -528,6 +528,8 @@ class WindowStatuses:
         self._background = background
         self._shown: dict[WindowId, WindowStatus] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._has_left = False
+        """Whether the next instance shows what changes now."""
 
     def of(self, window: WindowId) -> WindowStatus:
         """The CLIs that are connected to a window, and what waits there."""
@@ -552,7 +554,7 @@ class WindowStatuses:
 
     def changed(self) -> None:
         """The status of a window may have changed."""
-        if self._timer is None:
+        if self._timer is None and not self._has_left:
             self._timer = asyncio.get_running_loop().call_later(QUIET, self._show)
 
     def forget(self, window: WindowId) -> None:
@@ -561,6 +563,9 @@ class WindowStatuses:
 
     def leave(self) -> None:
         """A reload ends all streams: note who is connected, since they work on until they are back."""
+        self._has_left = True
+        if self._timer:
+            self._timer.cancel()
         for window, server in self._windows.items():
             server.endpoint.state.clis = self._at_work(server, self.of(window))
 
@@ -570,6 +575,8 @@ class WindowStatuses:
             asyncio.get_running_loop().call_later(STREAM_GONE_LIMIT, self._wait_no_longer)
 
     def _wait_no_longer(self) -> None:
+        if self._has_left:
+            return
         for server in self._windows.values():
             server.endpoint.state.clis = []
         self.changed()

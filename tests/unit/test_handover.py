@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import selectors
@@ -19,7 +20,8 @@ import pytest
 from companion import companion as companion_module
 from companion import handover, thread
 from companion.changes.rows import ChangeRow
-from companion.companion import Companion
+from companion.chats.chats import Chats
+from companion.companion import QUIET, Companion
 from companion.editor import WindowId
 from companion.handover import HOLDER, Inheritance
 from companion.libraries import guard
@@ -125,6 +127,28 @@ def test_who_was_connected_before_a_reload_is_waited_for_as_long_as_a_cli_takes_
     (project / "b.py").write_text("the person's\n")
     time.sleep(0.5)
     assert [row for row in running.do(rows) if row.agents] == []
+
+
+def test_who_is_connected_is_known_after_a_reload_though_the_status_changes_as_it_begins(
+    start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The streams still go on then, while chats end."""
+    running = start()
+    running.listening()
+    until(lambda: running.do(at_work))
+    statuses, stop = running.do(lambda companion: companion.statuses), Chats.stop
+
+    async def slow(self: Chats, **more: Any) -> Any:
+        statuses.changed()
+        await asyncio.sleep(2 * QUIET)
+        return await stop(self, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Chats, "stop", slow)
+        assert running.thread.stop(LIMIT, hand_over=True)
+        until(sys.modules[HOLDER].left.is_set)
+    again = start()
+    assert again.do(at_work)
 
 
 def test_a_cli_that_is_back_after_a_reload_and_ends_is_waited_for_no_longer(
