@@ -308,10 +308,10 @@ class WindowTools:
 
     @asked()
     def save_file(self, window: WindowId, path: str) -> bool:
-        # As the person's own command would.
+        # As the person's own command would, but where they have to say first what becomes of their text.
         found = find_window(window)
         view = found.find_open_file(path) if found else None
-        if view is None:
+        if view is None or self._adapter.unsaved.may_ask(view):
             return False
         if view.is_dirty():
             view.run_command("save", {"async": False, "quiet": True})

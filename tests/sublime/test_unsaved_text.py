@@ -203,6 +203,22 @@ class TestUnsavedText(CompanionCase):
         self.assertEqual(text_of(self.view), f"mine {BEFORE}")
         self.assertTrue(self.screen.phantoms(self.view, PHANTOM))
 
+    def test_no_cli_has_a_tab_saved_that_is_asked_about(self) -> Steps:
+        """Claude Code has a file saved before it reads it: that would replace what another agent has written."""
+        save = lambda: at_once(self.adapter.tools.save_file, self.window.id(), str(self.file))  # noqa: E731
+        after = BEFORE.replace("line 6\n", "line six\n")
+        self.type("mine\n")
+        self.file.write_text(after)
+        at_once(self.adapter.unsaved.written_below, str(self.file), ["Claude Agent"], BEFORE.encode())
+        self.assertFalse(save())  # also before it is known what the disk has
+        yield from self.looked_into()
+        self.assertTrue(self.screen.phantoms(self.view, PHANTOM))
+        self.assertFalse(save())
+        self.assertEqual((self.file.read_text(), text_of(self.view)), (after, f"mine\n{BEFORE}"))
+        self.screen.click(self.view, "keep")
+        self.assertTrue(save())
+        self.assertEqual(self.file.read_text(), f"mine\n{BEFORE}")
+
     def test_what_can_not_be_merged_for_another_reason_is_not_said_to_conflict(self) -> Steps:
         self.type("mine\n")
         yield from self.agent_writes(BEFORE.replace("line 6\n", "line six\n"))

@@ -374,6 +374,10 @@ class UnsavedTexts:
         """Whether a view's text waits for a decision."""
         return view is not None and view.id() in self._written
 
+    def may_ask(self, view: sublime.View) -> bool:
+        """Whether a view's text waits for a decision, or what the disk has is still to be compared with it."""
+        return self.waits(view) or view.id() in self._told
+
     def ask(self, window: sublime.Window, view: sublime.View) -> None:
         """Ask what becomes of a view's text."""
         if written := self._written.get(view.id()):
