@@ -127,6 +127,8 @@ class Folder:
         self.windows: set[WindowId] = set()
         self.is_nested = False
         """Whether it is a repository below another root."""
+        self.gone: dict[str, int] = {}
+        """Since when those may have written who were at work in windows that have closed, until that is scanned."""
         self.rows: list[ChangeRow] = []
         self._costs = (0.0, 0.0)
         """Seconds that the last two scans took."""

@@ -249,6 +249,8 @@ class Roots:
             folder.windows.discard(window)
             if not folder.windows:
                 self.release(folder, left)
+            elif known:
+                folder.gone = known.came | folder.gone
 
     def close(self) -> None:
         """The companion ends. What waits goes on with the next one."""
@@ -276,6 +278,7 @@ class Roots:
         known = [self.window(window) for window in folder.windows]
         came = [item for each in known for item in each.came.items()]
         came += [item for each in known for item in each.left.items() if not folder.has_scanned]
+        came += folder.gone.items()
         since = {name: min(at for other, at in came if other == name) for name, _ in came}
         quiet = [each.clis[-1] for each in known if each.clis and not each.turns]
         return Working(since, named, quiet[0] if quiet else "")

@@ -270,7 +270,24 @@ class Rounds:
     def window_closed(self, window: WindowId) -> None:
         """A window closes: its folders are let go, unless another window has them."""
         self.roots.close_window(window)
+        for folder in list(self.roots.folders.values()):
+            if folder.gone:
+                self.roots.background(self._leave_folder(folder))
         self.roots.turn_over()  # its turns are over for the others
+
+    async def _leave_folder(self, folder: Folder) -> None:
+        """Those who were at work in a closed window are so no longer in a folder that another one has: see `_leave`."""
+        gone = {*folder.gone}
+        try:
+            await self._scan_without_window(folder)
+        finally:
+            folder.gone = {name: since for name, since in folder.gone.items() if name not in gone}
+        await self._scan_without_window(folder)
+
+    async def _scan_without_window(self, folder: Folder) -> None:
+        if folder.windows and folder.has_round:
+            await self._scan_in(min(folder.windows), folder, goes_on=False)
+            self.roots.publish_all(folder)
 
     def close(self) -> None:
         """The companion ends. What waits goes on with the next one."""

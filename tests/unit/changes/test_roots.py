@@ -580,3 +580,27 @@ async def test_what_was_told_and_is_damaged_is_gone_with_one_warning(work: Work,
         async with Work(work.stores, work.folders) as later:
             await later.begun()
     assert caplog.text.count("is lost") == 1
+
+
+async def test_what_an_agent_wrote_right_before_its_window_was_closed_is_its_own_in_another_one(
+    windows: Windows, monkeypatch: pytest.MonkeyPatch
+):
+    """Nobody is at work there, and whoever comes next has not written it."""
+    async with windows:
+        await windows.open_both()
+        windows.rounds.clis(SECOND, ())
+        await windows.until(lambda: not windows.rounds.roots.window(SECOND).at_work)
+        watching = windows.known.watching
+        assert watching
+        watching.cancel()
+        while windows.tasks:  # the last scan may not have ended
+            await asyncio.gather(*windows.tasks, return_exceptions=True)
+        (windows.path / "inner" / "b.py").write_text("agent\n")
+        windows.rounds.window_closed(WINDOW)
+        windows.rounds.clis(SECOND, ("Another",))
+        await windows.until(lambda: windows.listed(SECOND))
+        [row] = windows.rows_of(SECOND)
+        assert row.agents == (AGENT,)
+        folder = windows.rounds.roots.folders[str(windows.path)]
+        await windows.until(lambda: not folder.gone and folder.round.state.working == ["Another"])
+        assert len(windows.rows_of(SECOND)) == 1
