@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -336,6 +337,8 @@ class TestUnsavedText(CompanionCase):
         yield {"condition": lambda: not self.adapter.thread.is_starting, "timeout": 60_000}
 
     def test_what_a_tab_was_loaded_from_is_known_after_a_reload_of_the_package(self) -> Steps:
+        self.set_limit("sublime_text.review.unsaved", "SAVE_LIMIT", 10.0)  # a busy machine reads no file in 0.03 s
+        yield from self.is_loaded_from(BEFORE)
         self.type("mine\n")
         yield from self.reload()
         after = BEFORE.replace("line 6\n", "line six\n")
@@ -365,6 +368,17 @@ class TestUnsavedText(CompanionCase):
         self.assertIn("Claude Agent has written", self.screen.phantoms(self.view, PHANTOM)[0])
         self.screen.click(self.view, "merge")
         yield lambda: text_of(self.view) == f"mine\n{after}"
+
+    def test_a_tab_that_has_the_file_by_a_link_is_still_asked_about_after_a_reload_of_the_package(self) -> Steps:
+        """What was written is known by its real path."""
+        link = self.folder.with_name(f"{self.folder.name}-link")
+        os.symlink(self.folder, link)
+        self.addCleanup(link.unlink)
+        self.view.retarget(str(link / self.file.name))
+        self.type("mine\n")
+        yield from self.agent_writes(BEFORE.replace("line 6\n", "line six\n"))
+        yield from self.reload()
+        yield lambda: self.screen.phantoms(self.view, PHANTOM)
 
     def test_a_tab_that_is_decided_about_is_not_asked_about_again_after_a_reload_of_the_package(self) -> Steps:
         self.type("mine\n")

@@ -361,8 +361,9 @@ class UnsavedTexts:
         """Look again at the tabs that the instance before has asked about."""
         self._decided = {number: (digest, _Bases(*bases)) for number, (digest, *bases) in decided.items()}
         for number, path, agent, before in told:
-            if (view := sublime.View(number)).is_valid() and view.file_name() == path:
-                self._look(_Told(view, path, agent, before))
+            for view in views_of_file(path):  # it may have another name by now
+                if view.id() == number:
+                    self._look(_Told(view, path, agent, before))
 
     def close_all(self) -> None:
         """The package is unloaded."""
