@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import threading
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -746,6 +747,41 @@ class TestReview(ReviewCase):
         other.write_text(written)
         yield self.has("▾ b.py", "line 7")
         self.assertEqual(self.row(), "line 3")
+
+    def test_the_caret_waits_after_a_reload_for_a_file_that_is_listed_later_than_another_one(self) -> Steps:
+        """Once both are listed, the turns of the other one's are shown until those of both are known."""
+        other, go_on = self.folder.with_name(f"{self.folder.name}-other"), threading.Event()
+        other.mkdir()
+        self.addCleanup(shutil.rmtree, other)
+        self.window.set_project_data({"folders": [{"path": str(self.folder)}, {"path": str(other)}]})
+        (other / "z.py").write_text(OLD)
+        self.file.write_text(OLD)
+        package, folder = loaded("sublime_text.package"), loaded("changes.folder").Folder
+        roots = package.adapter().thread._running[1].changes.roots
+        yield {"condition": lambda: len(roots.opened(self.window.id())) == 2, "timeout": 180_000}
+        self.file.write_text(OLD.replace("line 3\n", "line three\n"))
+        (other / "z.py").write_text(OLD.replace("line 7\n", ""))
+        yield from self.waits(2)
+        yield from self.review()
+        yield self.has("▾", "line 3", "▾", "line 7")
+        self.go_to("line 7")
+        real = folder.open
+
+        def opened(own: Any) -> Any:
+            if own.root == os.path.realpath(other):
+                go_on.wait(60)
+            return real(own)
+
+        self.enterContext(patch.object(folder, "open", opened))
+        self.addCleanup(go_on.set)
+        package.unload()
+        yield 1
+        package.load()
+        yield from self.waits(1)
+        yield self.has("▾", "line 3")
+        go_on.set()
+        yield self.has("▾", "line 3", "▾", "line 7")
+        yield lambda: self.row().startswith("line 7")
 
     def test_a_caret_that_the_person_moves_while_its_lines_are_away_stays_there(self) -> Steps:
         (self.folder / "a.py").write_text("old\n")

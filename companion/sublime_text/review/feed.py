@@ -187,7 +187,11 @@ class ReviewFeed:
     @property
     def is_settled(self) -> bool:
         """Whether nothing is about to come that waited before the package was loaded."""
-        return not self._adapter.diffs.are_awaited and not self.unsure
+        if self._adapter.diffs.are_awaited or self.unsure:
+            return False
+        # The turns of what was listed just now may still be asked for.
+        rows = self._adapter.written.listings.of(self.window).rows
+        return all(FileKey("written", row.root, row.path) in self._listed for row in rows)
 
     def want(self, keys: Sequence[FileKey]) -> None:
         """Have the bodies of some files, of which the first are wanted first."""
