@@ -638,8 +638,11 @@ def _patched(patch: str, full: Callable[[str], str]) -> Iterator[TextReplacement
     for kind, name, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         moved = _MOVE.match(text)
         for hunk in _HUNK.split(text) if kind != "Delete" else ():
+            lines = [line for line in hunk.split("\n")[:-1] if not line.startswith("***")]
+            while lines and not lines[-1]:  # it may only stand before what comes next
+                lines.pop()
             empty = " " if kind == "Update" else ""  # models leave out the space before an empty line
-            old, new = _sides([(line or empty) + "\n" for line in hunk.split("\n")[:-1]])
+            old, new = _sides([(line or empty) + "\n" for line in lines])
             # A piece without any other line may be at the end, or after a line that the patch only names.
             if old or (new and kind == "Add"):
                 yield TextReplacement(full(moved[1] if moved else name), old if kind == "Update" else None, new)

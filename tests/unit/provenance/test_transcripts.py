@@ -1186,6 +1186,16 @@ def test_an_empty_line_of_a_patch_is_one_of_the_file() -> None:
     assert (found.old, found.new) == ("a\n\nb\n", "a\n\nc\n")
 
 
+def test_an_empty_line_between_the_parts_of_a_patch_is_none_of_a_file() -> None:
+    """Models write one before the next file, and before the end."""
+    parts = [f"*** Update File: /{name}.py\n\n@@\n a\n-b\n+c\n\n@@\n x\n-y\n\n" for name in "de"]
+    found = transcripts._patched("".join(["*** Begin Patch\n", *parts, "*** End Patch\n"]), str)
+    sides = [("a\nb\n", "a\nc\n"), ("x\ny\n", "x\n")]
+    assert [(each.path, (each.old, each.new)) for each in found] == [
+        (f"/{name}.py", side) for name in "de" for side in sides
+    ]
+
+
 def test_the_lines_of_a_patch_are_those_of_its_files() -> None:
     """Those of a piece that could be anywhere are nobody's."""
     found = transcripts._patched(PATCH, "/x/".__add__)
