@@ -311,9 +311,9 @@ class WindowTools:
         # As the person's own command would, but where they have to say first what becomes of their text.
         found = find_window(window)
         view = found.find_open_file(path) if found else None
-        if view is None or self._adapter.unsaved.may_ask(view):
+        if view is None:
             return False
-        if view.is_dirty():
+        if view.is_dirty() and not self._adapter.unsaved.may_ask(view):
             view.run_command("save", {"async": False, "quiet": True})
         return not view.is_dirty()
 

@@ -220,6 +220,14 @@ class TestUnsavedText(CompanionCase):
         self.assertTrue(save())
         self.assertEqual(self.file.read_text(), f"mine\n{BEFORE}")
 
+    def test_a_tab_that_the_editor_has_yet_to_load_again_needs_no_save_for_a_cli(self) -> Steps:
+        """It has no unsaved text, so nothing is to be asked about before it is edited."""
+        self.file.write_text(BEFORE.replace("line 6\n", "line six\n"))
+        at_once(self.adapter.unsaved.written_below, str(self.file), ["Claude Agent"], BEFORE.encode())
+        self.assertFalse(self.view.is_dirty())
+        self.assertTrue(at_once(self.adapter.tools.save_file, self.window.id(), str(self.file)))
+        yield
+
     def test_what_can_not_be_merged_for_another_reason_is_not_said_to_conflict(self) -> Steps:
         self.type("mine\n")
         yield from self.agent_writes(BEFORE.replace("line 6\n", "line six\n"))
