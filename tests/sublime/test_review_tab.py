@@ -1297,6 +1297,20 @@ class TestProposals(ReviewCase):
         self.press("shift+escape")
         yield lambda: len(self.cli.outcomes) == 2
 
+    def test_a_proposal_is_compared_with_the_file_that_was_read_again(self) -> Steps:
+        self.set_setting("review", "off")
+        self.file.write_text(OLD)
+        diff = yield from self.propose(OLD.replace("line 3\n", "line three\n"))
+        yield from self.review()
+        yield self.has("▾ app.py   +1 −1", "line three")
+        self.file.write_text(OLD.replace("line 20\n", "line twenty\n"))
+        yield self.has("▾ app.py   +1 −1  changed on disk")
+        diff.proposal.run_command("qwen_companion_reload_diff")
+        yield self.has("▾ app.py   +2 −2", "line three", "line twenty", "line 20")
+        self.go_to("line three")
+        self.press("u")
+        yield lambda: diff.text() == OLD
+
     def test_what_cannot_be_compared_is_not_seen_there(self) -> Steps:
         self.set_setting("max_marked_lines", 3)
         self.file.write_text(OLD)

@@ -361,7 +361,7 @@ class ReviewFeed:
 def _proposal_version(diff: DiffView) -> str:
     """Identifies both texts of a proposal as they are now."""
     edition = f"{diff.proposal.id()} {diff.proposal.change_count()}" if diff.is_open else "no tab"
-    return f"{edition} {diff.review.seen} {diff.review.unmarked}"
+    return f"{edition} {diff.review.disk.stamp} {diff.review.unmarked}"
 
 
 def _contents(row: ChangeRow) -> tuple[str, ...]:
