@@ -737,6 +737,7 @@ class TestReview(ReviewCase):
         yield self.has("▾ app.py", "▾ b.py", "line 7")
         self.go_to("line 7")
         adapter = loaded("sublime_text.package").adapter()
+        self.enterContext(patch.object(adapter.thread, "is_reload", False))
         adapter.review.close()
         adapter.review.forget(self.window)
         other.write_text(OLD)

@@ -186,8 +186,11 @@ class ReviewFeed:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is about to come that waited before the package was loaded."""
-        if self._adapter.diffs.are_awaited or self.unsure:
+        """Whether nothing may come any more that waited before the package was loaded.
+
+        After a reload, the proposals come one by one.
+        """
+        if self._adapter.thread.is_reload or self.unsure:
             return False
         # The turns of what was listed just now may still be asked for.
         rows = self._adapter.written.listings.of(self.window).rows
