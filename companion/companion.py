@@ -160,8 +160,10 @@ class Companion:
         self._background(self.reviews.resume())
 
     def begin_telling(self) -> None:
-        """The settings are known, so that the CLIs may be told of the files that they allow."""
+        """The settings are known, so that the CLIs may be told of the files that they allow, and these may be read."""
         self.may_tell.set()
+        for server in self._windows.values():
+            self._review(server)
 
     async def started(self) -> None:
         """Wait until every window's requests are answered. Raises the reason if they can't be."""
@@ -418,11 +420,18 @@ class Companion:
         window = endpoint.window
         server = WindowServer(endpoint, self._editor, self.reviews, self, self._background)
         self._windows[window] = server
-        self.changes.clis(window, tuple(endpoint.state.clis))
-        self.changes.opened(window)
+        if self.may_tell.is_set():
+            self._review(server)
         self.statuses.changed()
         self._servers[server] = asyncio.create_task(server.serve(check=check))
         return server
+
+    def _review(self, server: WindowServer) -> None:
+        """Take up what waits in the folders of a window, where a CLI may be at work."""
+        window = server.endpoint.window
+        self.changes.clis(window, tuple(self.statuses.at_work(server)))
+        self.changes.opened(window)
+        self.changes.roots.publish(window)
 
     def admit(self, window: WindowId, agent: str) -> OfferedServer | None:
         """Offer a window's server to an agent of its chat."""
@@ -566,8 +575,8 @@ class WindowStatuses:
         self._has_left = True
         if self._timer:
             self._timer.cancel()
-        for window, server in self._windows.items():
-            server.endpoint.state.clis = self._at_work(server, self.of(window))
+        for server in self._windows.values():
+            server.endpoint.state.clis = self.at_work(server)
 
     def wait_for_clis(self) -> None:
         """Those who were connected before a reload count as at work until they are back, or have had time for that."""
@@ -581,16 +590,18 @@ class WindowStatuses:
             server.endpoint.state.clis = []
         self.changed()
 
-    @staticmethod
-    def _at_work(server: WindowServer, status: WindowStatus) -> list[str]:
-        return [*status.clis, *(name for name in server.endpoint.state.clis if name not in status.clis)]
+    def at_work(self, server: WindowServer) -> list[str]:
+        """The CLIs that are connected to a window, and those that come back after a reload."""
+        clis = self.of(server.endpoint.window).clis
+        return [*clis, *(name for name in server.endpoint.state.clis if name not in clis)]
 
     def _show(self) -> None:
         self._timer = None
         for window, server in self._windows.items():
             status = self.of(window)
             before = self._shown.get(window)
-            self._companion.changes.clis(window, tuple(self._at_work(server, status)))
+            if self._companion.may_tell.is_set():
+                self._companion.changes.clis(window, tuple(self.at_work(server)))
             server.endpoint.state.clis = [name for name in server.endpoint.state.clis if name not in status.clis]
             if status != before:
                 self._shown[window] = status

@@ -129,6 +129,26 @@ def test_who_was_connected_before_a_reload_is_waited_for_as_long_as_a_cli_takes_
     assert [row for row in running.do(rows) if row.agents] == []
 
 
+def test_no_folder_is_looked_at_after_a_reload_before_the_settings_of_its_project_are_known(
+    start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may say that a file is never read, or that nothing is reviewed."""
+    running = start()
+    running.listening()
+    until(lambda: running.do(is_reviewed))
+    started, looked_at = Companion.started, list[str]()
+
+    async def slow(self: Companion) -> None:
+        await started(self)
+        await asyncio.sleep(0.5)
+        looked_at.extend(self.changes.roots.folders)
+
+    monkeypatch.setattr(Companion, "started", slow)
+    running = reload(running, start)
+    assert looked_at == []
+    until(lambda: running.do(is_reviewed))
+
+
 def test_who_is_connected_is_known_after_a_reload_though_the_status_changes_as_it_begins(
     start: Callable[[], Running], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,7 +168,7 @@ def test_who_is_connected_is_known_after_a_reload_though_the_status_changes_as_i
         assert running.thread.stop(LIMIT, hand_over=True)
         until(sys.modules[HOLDER].left.is_set)
     again = start()
-    assert again.do(at_work)
+    until(lambda: again.do(at_work))
 
 
 def test_a_cli_that_is_back_after_a_reload_and_ends_is_waited_for_no_longer(
