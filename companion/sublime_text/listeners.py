@@ -275,12 +275,14 @@ class EditorEvents:
         if view is None:
             return None
         if command_name == "show_panel" and self._takes_shift_escape(window, view, args):
+            if VIEWS.is_ours(view, *REVIEWS):
+                return "qwen_companion_review_decide", {"what": "reject"}
             return "qwen_companion_reject_diff", {"by_key": True}
         return _instead(view, command_name, args)
 
     def _takes_shift_escape(self, window: sublime.Window, view: sublime.View, args: Args) -> bool:
-        """Whether Terminus shows a panel for a Shift+Escape in a diff (docs/protocols/sublime.md#keys)."""
-        if not VIEWS.is_ours(view, *SIDES) or self._adapter.focus.last(window) != view:
+        """Whether Terminus shows a panel for a Shift+Escape that rejects (docs/protocols/sublime.md#keys)."""
+        if not VIEWS.is_ours(view, *SIDES, *REVIEWS) or self._adapter.focus.last(window) != view:
             return False
         panel = "output.exec" if window.active_panel() == _TERMINUS_BUILD else _TERMINUS_BUILD
         has_build = window.find_output_panel(_TERMINUS_BUILD.removeprefix("output.")) is not None

@@ -306,6 +306,20 @@ class TestShiftEscape(CompanionCase):
         self.assertEqual([kind for kind, _ in self.cli.outcomes], ["ide/diffRejected"])
         self.assertNotEqual(self.window.active_panel(), f"output.{self.BUILD}")
 
+    def test_it_rejects_the_proposal_at_the_caret_of_the_review(self) -> Steps:
+        yield from self.open_diff("x = 1\n")
+        self.window.run_command("qwen_companion_review")
+        review = loaded("sublime_text.package").adapter().review
+        yield lambda: (tab := review.tab(self.window)) and "x = 1" in text_of(tab.view)
+        tab = review.tab(self.window).view
+        tab.sel().clear()
+        tab.sel().add(text_of(tab).index("x = 1"))
+        yield lambda: self.focused() == tab
+        self.pressed(f"output.{self.BUILD}")
+        yield lambda: not self.proposal.is_valid() and self.cli.outcomes
+        self.assertEqual([kind for kind, _ in self.cli.outcomes], ["ide/diffRejected"])
+        self.assertNotEqual(self.window.active_panel(), f"output.{self.BUILD}")
+
     def test_it_shows_the_panel_where_no_diff_has_the_focus(self) -> Steps:
         yield from self.open_diff("x = 1\n")
         self.window.focus_view(self.view)
