@@ -137,6 +137,15 @@ class TestAnotherWindow(CompanionCase):
         self.assertEqual(self.adapter.diffs.in_window(self.there), [diff])
         yield from self.rejected()
 
+    def test_the_next_proposal_opens_where_it_was(self) -> Steps:
+        """No other diff has a tab there."""
+        waiting = yield from self.propose("x = 1\n", self.folder / "b.py")
+        self.assertFalse(waiting.is_open)
+        self.drag()
+        yield lambda: waiting.is_open
+        self.assertEqual(waiting.window, self.window)
+        yield from self.rejected()
+
     def test_the_file_follows_the_proposal(self) -> Steps:
         self.drag()
         yield lambda: not diff_views(self.window, "original")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 CALM = 50
-"""Milliseconds after which the next diff opens where one was closed by its CLI, which may close several."""
+"""Milliseconds after which the next diff opens where one has closed or gone: its CLI may close several."""
 SIDE_COLUMNS = 80
 """With fewer columns for each side, a diff is inline if the setting leaves that open."""
 QUIET = 150
@@ -300,6 +300,7 @@ class Diffs:
         self.tell(lambda reviews: reviews.moved(number, window))
         self._adapter.review_changed(before)
         self._adapter.review_changed(diff.window)
+        sublime.set_timeout(lambda: self._open_next(before), CALM)
 
     def brought(self, view: sublime.View) -> None:
         """A key of the person has brought a tab to the front."""
