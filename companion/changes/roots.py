@@ -99,6 +99,8 @@ class WindowChanges:
         self.watching: asyncio.Future[object] | None = None
         self.beginning = asyncio.Lock()
         """Held while its folders are opened, or rounds begin there."""
+        self.is_opening = False
+        """Whether what waits in its folders is being taken up."""
         self.deciding = set[asyncio.Future[object]]()
         """The decisions that are under way."""
         self.taking_back = asyncio.Lock()
@@ -542,7 +544,7 @@ class Roots:
             return trouble
         folders = known.folders.values()
         is_new = any(each.has_round and not each.has_scanned for each in folders) or (
-            bool(known.at_work) and not (folders and all(each.has_scanned for each in folders))
+            bool(known.at_work or known.is_opening) and not (folders and all(each.has_scanned for each in folders))
         )
         return NOT_YET if is_new and self.work.settings_of(window).review != "off" else ""
 

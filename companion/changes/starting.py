@@ -73,7 +73,12 @@ class RoundStarts:
         """Take up what waits in the folders of a window, without beginning a round where there is none."""
         async with self._arranged(window) as known:
             if known:
-                await one_after_the_other(self._have(window, root, begins=False) for root in self._roots_of(known))
+                known.is_opening = True
+                try:
+                    await one_after_the_other(self._have(window, root, begins=False) for root in self._roots_of(known))
+                finally:
+                    known.is_opening = False
+                    self._roots.publish(window)
                 self._go_on(known)
 
     @asynccontextmanager

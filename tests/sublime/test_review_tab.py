@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import threading
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
 from typing import Any
@@ -750,6 +751,19 @@ class TestReview(ReviewCase):
         self.assertEqual(self.row(), "line 3")
 
     def test_the_caret_waits_after_a_reload_for_a_file_that_is_listed_later_than_another_one(self) -> Steps:
+        yield from self.comes_back_to_the_later_one(lambda _: ())
+
+    def test_the_caret_waits_for_such_a_file_though_nobody_is_at_work(self) -> Steps:
+        """As after a restart: it is not said that no more waits while another folder is being opened."""
+
+        def leave(roots: Any) -> Steps:
+            self.clis.remove(self.cli)
+            self.cli.close()
+            yield {"condition": lambda: not roots.windows[self.window.id()].at_work, "timeout": 60_000}
+
+        yield from self.comes_back_to_the_later_one(leave)
+
+    def comes_back_to_the_later_one(self, leave: Callable[[Any], Iterable[Any]]) -> Steps:
         """Once both are listed, the turns of the other one's are shown until those of both are known."""
         other, go_on = self.folder.with_name(f"{self.folder.name}-other"), threading.Event()
         other.mkdir()
@@ -761,11 +775,13 @@ class TestReview(ReviewCase):
         roots = package.adapter().thread._running[1].changes.roots
         yield {"condition": lambda: len(roots.opened(self.window.id())) == 2, "timeout": 180_000}
         self.file.write_text(OLD.replace("line 3\n", "line three\n"))
+        yield from self.waits(1)  # what is found first comes first
         (other / "z.py").write_text(OLD.replace("line 7\n", ""))
         yield from self.waits(2)
         yield from self.review()
         yield self.has("▾", "line 3", "▾", "line 7")
         self.go_to("line 7")
+        yield from leave(roots)
         real = folder.open
 
         def opened(own: Any) -> Any:
