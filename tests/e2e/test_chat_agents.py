@@ -123,6 +123,8 @@ def test_the_agent_shows_a_diff_by_the_editors_own_server_and_gets_the_outcome(a
             script = room.model.script(look_up, [Call("tool_call", {"name": name, "arguments": arguments})])
         else:
             script = room.model.script([Call("mcp_qwen-companion_openDiff", arguments)])
+        # Its model has the tools of servers once they are connected, which it does not wait for before a prompt.
+        room.editor.wait("the agent's connection", lambda: "(chat) is connected" in room.editor.output())
         chat.ask(script)
         room.editor.wait("the question", lambda: "(y)" in chat.bars)
         chat.answer("y")
