@@ -125,9 +125,9 @@ async def test_what_a_turn_has_written_is_known_however_soon_that_is_asked(
     await work.begun()
     begin = RoundStarts.begin
 
-    async def slow(starts: RoundStarts, *args: Any, **more: Any) -> bool:
+    async def slow(starts: RoundStarts, *args: Any, **more: Any) -> None:
         await asyncio.sleep(0.5)
-        return await begin(starts, *args, **more)
+        await begin(starts, *args, **more)
 
     monkeypatch.setattr(RoundStarts, "begin", slow)
     sent, path = time.time_ns(), work.path / "a.py"
