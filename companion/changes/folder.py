@@ -889,13 +889,10 @@ def trouble_of(error: OSError, root: str, *, is_nested: bool = False) -> str:
     if "Read-only file system" in text or "insufficient permission" in text or isinstance(error, places.PlaceError):
         why = f"the snapshots can't be written ({reason_of(error)})"
         return f"What agents write in {name} isn't listed: {why}. Make their folder writable: {places.stores()}."
-    if not os.path.isdir(root) or not os.access(root, os.R_OK | os.X_OK):
-        why = "can't be read" if os.path.isdir(root) else "is gone"
-        way = (
-            IS_GONE
-            if is_nested and not os.path.isdir(root)
-            else "Bring it back, or remove it: Project → Remove Folder."
-        )
+    is_there = os.path.isdir(root)
+    if not is_there or not os.access(root, os.R_OK | os.X_OK):
+        why = "can't be read" if is_there else "is gone"
+        way = IS_GONE if is_nested and not is_there else "Bring it back, or remove it: Project → Remove Folder."
         return f"{root} {why}, so nothing of it can be reviewed. {way}"
     if isinstance(error, GitStoppedError):
         return f"What agents write in {name} isn't listed: git could not go on ({text}). It is tried again."

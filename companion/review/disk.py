@@ -203,26 +203,18 @@ def read_bytes(path: str, at: FolderEntry | None = None) -> tuple[bytes, os.stat
     return content.data, content.found
 
 
-def holds(path: str, text: str, encodings: Encodings) -> bool:
+def holds(path: str, text: str, encodings: Encodings, *, exactly: bool = False) -> bool:
     """Whether a file can be read and has this text, whatever its line endings, byte order mark and encoding are.
 
-    A CLI may write another encoding than the one in which the editor has read the file.
+    With `exactly` its line endings and its mark are compared, too. A CLI may write another encoding than the one in
+    which the editor has read the file.
     """
-    shown = SourceText(text).shown
+    wanted = SourceText(text)
     for each in (encodings, Encodings()):
         with contextlib.suppress(OSError):
             found = read_file(path, each)
-            if found.exists and found.source.shown == shown:
-                return True
-    return False
-
-
-def holds_exactly(path: str, text: str, encodings: Encodings) -> bool:
-    """Whether a file can be read and has this text with its line endings and its byte order mark."""
-    for each in (encodings, Encodings()):
-        with contextlib.suppress(OSError):
-            found = read_file(path, each)
-            if found.exists and found.source.source == text:
+            is_it = found.source == wanted if exactly else found.source.shown == wanted.shown
+            if found.exists and is_it:
                 return True
     return False
 

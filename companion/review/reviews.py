@@ -22,7 +22,7 @@ from ..editor import ReviewId, WindowId
 from ..platforms.files import place, reason_of, resolved
 from ..protocol import DiffOutcome
 from .changes import Revert, TextEdit, taken_back
-from .disk import DiskFile, SourceText, encode_like, endings_change, holds, holds_exactly, read_bytes, read_file, stamp
+from .disk import DiskFile, SourceText, encode_like, endings_change, holds, read_bytes, read_file, stamp
 from .marks import Marks, marks
 from .review import Answered, DiskState, Outcome, Owner, Request, Review, Unclaimed, from_plain, to_plain
 from .review_screen import ReviewHost, ReviewScreen
@@ -188,12 +188,13 @@ class Writes:
         replaces = content != proposed and not families.takes_edits(review.owner.cli)
         # Where they differ in line endings or the mark alone, the file may have the text before the CLI writes it.
         is_alike = replaces and SourceText(content).shown == review.shown
-        found = holds_exactly if is_alike else holds
         limit, pause = (MODEL_LIMIT, MODEL_LOOK) if review.owner.is_model else (WRITE_LIMIT, WRITE_LOOK)
         for look in range(LOOKS_SOON + int(limit / pause)):
             if (seen := await asyncio.to_thread(stamp, review.file_path)) != looked:
                 looked = seen
-                if replaces and await asyncio.to_thread(found, review.file_path, proposed, review.encodings):
+                if replaces and await asyncio.to_thread(
+                    holds, review.file_path, proposed, review.encodings, exactly=is_alike
+                ):
                     replaces = is_alike = False
                     with contextlib.suppress(OSError, UnicodeEncodeError):  # the text is kept in a tab then
                         await self._write(review, content)
@@ -214,7 +215,7 @@ def _to_disk(path: str, content: str, review: Review) -> None:
     with place(path) as at:
         data, _ = read_bytes(path, at)
         # Whoever has written since then has not read this.
-        texts = () if holds_exactly(path, content, review.encodings) else (review.proposed.source, content)
+        texts = () if holds(path, content, review.encodings, exactly=True) else (review.proposed.source, content)
         if any(holds(path, text, review.encodings) for text in texts):
             at.replace(encode_like(content, data, review.encodings))
 
