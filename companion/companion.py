@@ -163,7 +163,7 @@ class Companion:
         """The settings are known, so that the CLIs may be told of the files that they allow, and these may be read."""
         self.may_tell.set()
         for server in self._windows.values():
-            self._review(server)
+            self._take_up_changes(server)
 
     async def started(self) -> None:
         """Wait until every window's requests are answered. Raises the reason if they can't be."""
@@ -421,12 +421,12 @@ class Companion:
         server = WindowServer(endpoint, self._editor, self.reviews, self, self._background)
         self._windows[window] = server
         if self.may_tell.is_set():
-            self._review(server)
+            self._take_up_changes(server)
         self.statuses.changed()
         self._servers[server] = asyncio.create_task(server.serve(check=check))
         return server
 
-    def _review(self, server: WindowServer) -> None:
+    def _take_up_changes(self, server: WindowServer) -> None:
         """Take up what waits in the folders of a window, where a CLI may be at work."""
         window = server.endpoint.window
         self.changes.clis(window, tuple(self.statuses.at_work(server)))
